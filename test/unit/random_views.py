@@ -5,6 +5,7 @@ Extents are mostly powers of two: of other extents IREE vectorizes little.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,7 +83,7 @@ class Operation:
 def vtensor(value: Array) -> str:
     """Returns the type of a value of the torch dialect."""
     shape = ",".join(map(str, value.shape))
-    element = ELEMENTS[value.dtype].replace("i64", "si64").replace("i32", "si32")
+    element = re.sub("^i(?!1$)", "si", ELEMENTS[value.dtype])
     return f"!torch.vtensor<[{shape}],{element}>"
 
 
@@ -117,13 +118,18 @@ def _dim(random: Random, x: Array) -> int:
 
 
 def cat(random: Random) -> Operation:
-    """Two or three tensors, some negated, along any dim."""
-    rank = int(random.integers(2, 5))
+    """Two tensors or more, of unequal extents and some of them negated, along any dim."""
+    rank = int(random.integers(1, 5))
     first = floats(random, extents(random, rank, 2048))
+    if random.integers(3) == 0:
+        first = first.astype(random.choice([np.int8, np.int32, np.int64]))
     dim = int(random.choice([rank - 1, random.integers(rank)]))
-    count = int(random.choice([2, 2, 3]))
+    count = int(random.choice([2, 2, 3, 8, 9]))
     inputs = [first, *(np.roll(first, i) + first.dtype.type(i) for i in range(1, count))]
-    signs = random.integers(0, 2, count)
+    if random.integers(2):
+        kept = random.integers(1, first.shape[dim] + 1, count)
+        inputs = [x.take(range(extent), dim) for x, extent in zip(inputs, kept, strict=True)]
+    signs = random.integers(0, 2, count) * int(random.integers(2))
     lines = [
         f"%u{i} = torch.aten.neg %t{i} : {vtensor(x)} -> {vtensor(x)}" if sign else ""
         for i, (x, sign) in enumerate(zip(inputs, signs, strict=True))

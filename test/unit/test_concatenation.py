@@ -1,4 +1,4 @@
-"""Halves put together along the last dim, as rotary embeddings do, on CPU and GPU code."""
+"""Concatenations whose parts of the result are not contiguous, on CPU and GPU code."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ def processor(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_nothing_is_unresolved(processor: str) -> None:
     """IREE's linker refuses what has no definition; its loader would, too."""
     assert unresolved(compile_functions(TEXTS)) == []
@@ -294,7 +294,7 @@ def computed(processor: str) -> Results:
     return Results([*CASES.values()], lambda case: TEXTS[case.name])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", CASES)
 def test_rounding(name: str, computed: Results) -> None:
     CASES[name].check(computed[name])

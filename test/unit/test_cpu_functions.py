@@ -62,6 +62,7 @@ def all_numbers(dtype: type) -> np.ndarray:
     return np.where(np.isnan(x), x.dtype.type(1), x)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_each_short_float_is_rounded_rightly(tmp_path: Path, dtype: type):
@@ -97,6 +98,7 @@ def test_range_of_f32(tmp_path: Path):
         np.testing.assert_array_equal(np.signbit(found[is_zero]), np.signbit(want[is_zero]))
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_range_of_f64(tmp_path: Path):
     draw = np.random.default_rng(0)

@@ -102,6 +102,7 @@ def test_models_in_memory_leave_one_entry_for_each_kernel(tmp_path: Path) -> Non
     assert entries[0] == entries[1]
 
 
+@pytest.mark.thorough
 def test_constants_outlive_the_module_that_holds_them(tmp_path: Path) -> None:
     """This process overwrites freed memory, so that stale handles crash."""
     path = tmp_path / "perceptron.mlir"

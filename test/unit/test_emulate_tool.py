@@ -65,6 +65,7 @@ def relu_of_product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("runtime", ["recorded", "interpreter", "jit"])
 def test_hipgrafts_own_device(relu_of_product: Path, runtime: str):
     flags = ("--device=hip", f"--runtime={runtime}", "--input=@in.npz", "--expected=@out.npz")

@@ -154,6 +154,7 @@ class Drawn:
         return strides
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_every_mode_computes_what_the_oracle_says(seed: int):
     drawn = Drawn(seed)
@@ -165,6 +166,7 @@ def test_every_mode_computes_what_the_oracle_says(seed: int):
         )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_every_mode_comes_back_as_it_was(seed: int):
     source = Drawn(seed).source

@@ -229,6 +229,7 @@ def layouts(draw: st.DrawFn, dims: list[int], *, written: bool = False) -> list[
     return strides
 
 
+@pytest.mark.thorough
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(st.data())
 def test_any_layout(data: st.DataObject):

@@ -197,6 +197,7 @@ def test_restored_plans_take_other_shapes(home: Path, tmp_path: Path) -> None:
     assert last == ["NOT_APPLICABLE", "nobody has compiled the graph for these shapes"]
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_plans_without_a_device_take_other_shapes(home: Path, tmp_path: Path) -> None:
@@ -253,6 +254,7 @@ def test_parts_of_plans_that_are_damaged_are_told(home: Path, tmp_path: Path) ->
         assert (answer.get("error"), answer.get("text")) == expected, overridable.settings
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_programs_used_last_are_kept(home: Path, tmp_path: Path) -> None:

@@ -182,6 +182,7 @@ def test_damaged_plans_are_told(home: Path, tmp_path: Path) -> None:
         assert text in answer["text"]
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_killed_helpers_lose_nothing(home: Path, tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ def test_graphs_without_an_oracle_are_told() -> None:
             evaluate(document, inputs)
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_outcomes_are_counted(home: Path, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def results(module: str) -> Results:
     return Results(cases, lower)
 
 
-@pytest.mark.sampled(128)
+@pytest.mark.sampled(256)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_torch_form(name: str):

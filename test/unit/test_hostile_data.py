@@ -209,6 +209,7 @@ BOMB = "\n".join(
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("read", [read_overrides, read_candidates, read_settings])
 @pytest.mark.parametrize(
     "text",
@@ -233,6 +234,7 @@ def test_settings_of_other_things(read: Read, text: str, tmp_path: Path) -> None
     assert caught.value.location.startswith(str(path))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "make",
     [

@@ -37,6 +37,7 @@ TEXT = """func.func @main(%x: tensor<32x64xf16>, %wq: tensor<64x48xf16>, %wk: te
 SHAPES = ((32, 64), (64, 48), (64, 48), (64, 48), (1, 48), (16, 64), (64, 48), (64, 48))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("target", "device"), [("cpu", "cpu"), ("gfx942", "emulator"), ("gfx1100", "emulator:gfx1100")]
 )

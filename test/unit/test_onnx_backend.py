@@ -60,6 +60,7 @@ def test_the_suite_tells_each_case(tmp_path: Path) -> None:
     assert "1 pass, 1 refused, 0 wrong" in done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_sessions_run_the_suite_too(tmp_path: Path) -> None:
     """Also cases of types that NumPy does not have, and of an opset that onnxruntime does not."""

@@ -81,7 +81,7 @@ def drawn(seed: int) -> Product:
     return Product(operands, frozenset(constants))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.usefixtures("shared_worker")
 @pytest.mark.parametrize("seed", range(10))
 def test_on_the_cpu(seed: int, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def computed(tmp_path, x, exponents, constants) -> list[np.ndarray]:
     return hipgraft.compile(path, "cpu").run([x, *inputs.values()])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.uint32, np.uint64])
 def test_exact_and_wrapped(tmp_path, dtype):
     bases = np.arange(0, 14) if np.dtype(dtype).kind == "u" else np.arange(-6, 8)

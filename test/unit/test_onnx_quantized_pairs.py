@@ -101,7 +101,7 @@ def test_scales_of_the_summed_dimension_stay(tmp_path: Path) -> None:
     assert products_of(tmp_path / "m.onnx") == ["MatMul"]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_models(tmp_path: Path, seed: int) -> None:
     pairs, x, y = draw(seed)

@@ -26,7 +26,7 @@ def check_against_reference(path: Path, inputs, tolerance=1e-5) -> None:
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("attributes", "given", "opset"),
     [
@@ -63,7 +63,7 @@ def test_deformable_convolution(tmp_path, attributes, given, opset):
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("form", "opset"), [("half_pixel", 20), ("output_half_pixel", 16), ("", 20), ("", 13), ("", 10)]
 )
@@ -159,7 +159,7 @@ def test_maxima_of_bytes_in_three_dimensions(tmp_path, dtype):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", kind)]), inputs)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("scale", [1.0, 0.5, 0.3])
 @pytest.mark.parametrize("pooled", [[1, 1], [2, 3], [4, 2]])
 def test_maxima_of_regions(tmp_path, scale, pooled):

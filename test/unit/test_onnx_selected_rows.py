@@ -129,7 +129,7 @@ WRITES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("form", WRITES)
 def test_experts_compute_the_rows_of_their_tokens(tmp_path, form, choice):

@@ -31,7 +31,7 @@ def sized(path, rows: int):
     return path
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("center", [0, 1])
 @pytest.mark.parametrize(("most", "overlap", "score"), [(3, 0.2, 0.35), (9, 0.6, None), (2, 0, 0)])
 def test_a_known_number_of_boxes(tmp_path, center, most, overlap, score):
@@ -53,6 +53,7 @@ def selected(path, inputs):
     return session.run(None, inputs)[0]
 
 
+@pytest.mark.thorough
 def test_limits_that_are_inputs(tmp_path):
     inputs = drawn_boxes(1, 2, 6) | {"most": np.array(2), "overlap": np.array([0.5], np.float32)}
     node = helper.make_node("NonMaxSuppression", list(inputs), ["y"])

@@ -57,6 +57,7 @@ BINARY = ("Add", "Sub", "Mul", "Div", "Mod", "BitwiseXor", "Max", "Min")
 COMPARISONS = ("Less", "GreaterOrEqual", "Equal")
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
 def test_unsigned_arithmetic(tmp_path, dtype):
@@ -151,7 +152,7 @@ QUANTIZED = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("form", QUANTIZED)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
 def test_quantisation_by_inputs(tmp_path, form, dtype):

@@ -71,6 +71,7 @@ check(session_on(path, "cpu", context="recompile").run(None, inputs)[0], expecte
     )
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_another_architecture(home: Path) -> None:

@@ -125,6 +125,7 @@ def _saved(model: onnx.ModelProto, folder: Path) -> Path:
     return folder / "model.onnx"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("nodes", "inputs"),
     [

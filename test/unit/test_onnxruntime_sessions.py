@@ -57,6 +57,7 @@ for first, second in ((True, True), (True, False), (False, True)):
     assert branch.count("in a subgraph: takes 1 of 2 nodes") == 1  # and the inner If
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_bodies_with_symbolic_dimensions(home: Path) -> None:
     said = play(
@@ -167,6 +168,7 @@ for kind, bits, values in (("UINT2", 0b00_11_10_01, [1, 2, 3, 0]),
     assert said.count("several elements in a byte") == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_bodies_of_a_compiled_model(home: Path) -> None:
     """They are not compiled, and read constants that no other node reads."""

@@ -87,6 +87,7 @@ with pytest.raises(Exception, match=r"no program .* .\\[5, 5, 8\\]. is in the ca
     play(home, code.format(architecture="cpu"))
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_shapes_are_compiled_for_a_gpu(home: Path) -> None:

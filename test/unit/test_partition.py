@@ -169,7 +169,7 @@ def random_module(seed: int) -> tuple[str, list[tuple[str, list[int]]]]:
     return text, [*steps, ("results", results)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_groups_compute_what_the_ops_do(seed: int, tmp_path: Path) -> None:
     text, steps = random_module(seed)

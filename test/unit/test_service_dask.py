@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
 distributed = pytest.importorskip("distributed")
 
 
+@pytest.mark.thorough
 def test_cluster_of_four_workers_makes_the_same_bytes() -> None:
     text = "".join(graph(f"g{size}", size) for size in range(8, 72, 8))
     expected = compiled(text, CompileService())

@@ -41,6 +41,7 @@ def outcomes(workers: ProcessWorkers, jobs: list[Job]) -> dict[str, Outcome]:
     return {jobs[index].name: outcome for index, outcome in found}
 
 
+@pytest.mark.thorough
 def test_faults_of_200_units(tmp_path: Path) -> None:
     faults = ["reject", "kill", "abort", "exhaust", "kill once", "abort once", "kill once"]
     generator = random.Random(6)
@@ -69,7 +70,7 @@ def test_faults_of_200_units(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [

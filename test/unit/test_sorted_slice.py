@@ -33,6 +33,7 @@ def test_the_best_of_a_slice(tmp_path: Path, largest: int) -> None:
     check(*every_third(tmp_path / "m.onnx", largest))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])
 def test_the_workaround_is_needed(tmp_path: Path, target: str) -> None:
     path, _ = every_third(tmp_path / "m.onnx", 1)

@@ -72,6 +72,7 @@ def compiled(choices: Choices, plan: Plan) -> Kernel | None:
         return None
 
 
+@pytest.mark.sampled(3)
 @requires_emulator
 @pytest.mark.parametrize(
     ("make", "problem", "plan"),

@@ -476,6 +476,7 @@ def interrupt_after(graphs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Search, "_search", stopped)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_was_found_before_an_interrupt_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -232,7 +232,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_compiler_has_the_fault(name: str) -> None:
     target, make = FAULTS[name]
     effect = WORKAROUNDS[name].effect

@@ -1,12 +1,16 @@
-"""Concatenates two halves along the last dim, as rotary embeddings do with `cat(-x2, x1)`.
+"""Concatenates tensors whose parts of the result are not contiguous.
 
-IREE copies both halves to another storage order, concatenates them there and copies the result
-back. This lowering selects each element of the result from the two halves, in one dispatch.
+IREE copies the operands to another storage order, concatenates them there and copies the result
+back. This lowering selects each element of the result from the operands, in one dispatch. Halves
+of the last dim may be computed, as rotary embeddings do with `cat(-x2, x1)`.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.emitter import Emitter
@@ -18,47 +22,66 @@ from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import is_float
 
+# For an element of the result, lanes read one of each operand, and use one of these.
+_MOST_PARTS = 8
+
 
 @dataclass(frozen=True)
-class _Half:
+class _Part:
     """One operand of the concatenation.
 
     Attributes:
         tensor: the elements.
         negated: whether the operand is the negative of `tensor`.
+        is_computed: whether the container computes `tensor`.
     """
 
     tensor: Tensor
     negated: bool
+    is_computed: bool
 
     def signed(self, scalars: ScalarEmitter, value: Scalar) -> Scalar:
-        """Emits an element of the half, given the tensor's element."""
+        """Emits an element of the part, given the tensor's element."""
         return scalars.op("arith.negf", value) if self.negated else value
 
 
 def lower_concatenation(op: ir.Operation, lowering: Lowering) -> Tensor | None:
-    """Returns the result of a `torch.aten.cat` of two equal halves; None for other forms."""
-    parts = ir.OpResult(op.operands[0]).owner.operands
-    halves = [_half(value, lowering) for value in parts]
-    found = [half for half in halves if half is not None]
-    if len(found) < 2 or len(halves) > 2 or not _is_last_dim(op, found[0].tensor.rank):
+    """Returns the result of a `torch.aten.cat`; None for forms that are left to IREE."""
+    values = list(ir.OpResult(op.operands[0]).owner.operands)
+    parts = [part for value in values if (part := _part(value, lowering)) is not None]
+    dim = _dim(op)
+    if not 2 <= len(parts) <= _MOST_PARTS or len(parts) < len(values) or dim is None:
         return None
-    first, second = found
-    if first.tensor.shape != second.tensor.shape or first.tensor.rank < 2:
+    shape = parts[0].tensor.shape
+    dim %= len(shape)
+    if _are_halves(parts) and dim == len(shape) - 1 > 0:
+        make = _gathered if has_short_rows(shape) else _selected
+        return make(lowering.emitter, *parts)
+    tensors = [part.tensor for part in parts if not (part.is_computed or part.negated)]
+    if len(tensors) < len(parts) or math.prod(shape[:dim]) == 1:
         return None
-    make = _gathered if has_short_rows(first.tensor.shape) else _selected
-    return make(lowering.emitter, first, second)
+    if all(tensor.lies_in(range(len(shape))) for tensor in tensors):
+        return _rows(lowering.emitter, tensors, dim)
+    if all(tensor.dims[-1] == len(shape) - 1 for tensor in tensors) and dim < len(shape) - 1:
+        return _joined(lowering.emitter, tensors, dim)
+    return None
 
 
-def _half(value: ir.Value, lowering: Lowering) -> _Half | None:
+def _part(value: ir.Value, lowering: Lowering) -> _Part | None:
     cast = value.owner
     if isinstance(cast, ir.Block) or cast.name != "torch_c.from_builtin_tensor":
         return None
-    source = cast.operands[0]
-    negated = _negated(source)
-    tensor = lowering.in_own_type(source if negated is None else negated)
-    is_whole = not tensor.broadcast_dims and is_float(tensor.element)
-    return _Half(tensor, negated is not None) if is_whole else None
+    negated = _negated(cast.operands[0])
+    source = cast.operands[0] if negated is None else negated
+    tensor = lowering.in_own_type(source)
+    if tensor.broadcast_dims or (negated is not None and not is_float(tensor.element)):
+        return None
+    return _Part(tensor, negated is not None, not isinstance(source.owner, ir.Block))
+
+
+def _are_halves(parts: Sequence[_Part]) -> bool:
+    tensors = [part.tensor for part in parts]
+    return len({tensor.shape for tensor in tensors}) == 1 and len(parts) == 2
 
 
 def _negated(value: ir.Value) -> ir.Value | None:
@@ -71,14 +94,14 @@ def _negated(value: ir.Value) -> ir.Value | None:
     return op.in_0 if op.mode is PointwiseMode.NEG and same else None
 
 
-def _is_last_dim(op: ir.Operation, rank: int) -> bool:
+def _dim(op: ir.Operation) -> int | None:
     owner = op.operands[1].owner
     if isinstance(owner, ir.Block) or owner.name != "torch.constant.int":
-        return False
-    return ir.IntegerAttr(owner.attributes["value"]).value in (-1, rank - 1)
+        return None
+    return ir.IntegerAttr(owner.attributes["value"]).value
 
 
-def _selected(emitter: Emitter, first: _Half, second: _Half) -> Tensor:
+def _selected(emitter: Emitter, first: _Part, second: _Part) -> Tensor:
     """Selects whole rows, in loops over [..., 2, columns]."""
     dim = first.tensor.rank - 1
     operands = [half.tensor.with_unit_dim(dim) for half in (first, second)]
@@ -94,7 +117,7 @@ def _selected(emitter: Emitter, first: _Half, second: _Half) -> Tensor:
     return emitter.merge_dims(whole, dim)
 
 
-def _gathered(emitter: Emitter, first: _Half, second: _Half) -> Tensor:
+def _gathered(emitter: Emitter, first: _Part, second: _Part) -> Tensor:
     """Reads each element of the result at its own index."""
     *outer, columns = first.tensor.shape
 
@@ -110,3 +133,49 @@ def _gathered(emitter: Emitter, first: _Half, second: _Half) -> Tensor:
         return scalars.select(is_first, *values)
 
     return by_element(emitter, (*outer, 2 * columns), first.tensor.element, read)
+
+
+def _rows(emitter: Emitter, tensors: Sequence[Tensor], dim: int) -> Tensor:
+    """Joins tensors that are stored in logical order, in loops over the longest common rows."""
+    shape, extents = tensors[0].shape, [tensor.shape[dim] for tensor in tensors]
+    outer, common = math.prod(shape[:dim]), math.gcd(*extents)
+    columns = common * math.prod(shape[dim + 1 :])
+    parts = [
+        _reshaped(emitter, tensor, (outer, extent // common, columns))
+        for tensor, extent in zip(tensors, extents, strict=True)
+    ]
+    joined = _joined(emitter, parts, 1)
+    return _reshaped(emitter, joined, (*shape[:dim], sum(extents), *shape[dim + 1 :]))
+
+
+def _joined(emitter: Emitter, parts: Sequence[Tensor], dim: int) -> Tensor:
+    """Reads each element of the result at its own index of the part that holds it."""
+    starts = [0, *accumulate(part.shape[dim] for part in parts)]
+    shape, element = parts[0].shape, parts[0].element
+    whole = (*shape[:dim], starts[-1], *shape[dim + 1 :])
+
+    def read(scalars: ScalarEmitter, indices: list[Scalar]) -> Scalar:
+        row, values = indices[dim], list[Scalar]()
+        for part, (start, end) in zip(parts, pairwise(starts), strict=True):
+            # Rows of other parts read the first or last one.
+            first, last = (scalars.constant(at, "index") for at in (start, end - 1))
+            bounded = scalars.op("arith.minui", scalars.op("arith.maxui", row, first), last)
+            own = scalars.op("arith.subi", bounded, first)
+            values.append(element_at(scalars, part, [*indices[:dim], own, *indices[dim + 1 :]]))
+        found = values.pop()
+        for value, end in zip(reversed(values), reversed(starts[1:-1]), strict=True):
+            is_before = scalars.compare("lt", row, scalars.constant(end, "index"))
+            found = scalars.select(is_before, value, found)
+        return found
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        return [read(scalars, [scalars.index(loop) for loop in range(len(whole))])]
+
+    if has_short_rows(whole):
+        return by_element(emitter, whole, element, read)
+    return emitter.pointwise("joined", [], whole, element, body)
+
+
+def _reshaped(emitter: Emitter, tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    flat = emitter.reshape(tensor, (math.prod(tensor.shape),))
+    return emitter.reshape(flat, shape)
