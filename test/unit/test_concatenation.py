@@ -102,7 +102,7 @@ def test_as_gpu_code(n: int, architecture: str) -> None:
 
 
 @pytest.mark.parametrize(("dim", "is_replaced"), [(-1, True), (3, True), (1, False)])
-def test_other_dims_are_left_to_torch(dim: int, is_replaced: bool) -> None:
+def test_computed_parts_of_other_dims_are_left_to_torch(dim: int, is_replaced: bool) -> None:
     text = fallback(4, "f32", dim)
     if not is_replaced:
         text = text.replace("1x3x5x8x", "1x6x5x4x").replace("[1,3,5,8]", "[1,6,5,4]")
