@@ -34,6 +34,7 @@ ELSEWHERE = {
     "cpu-functions": "test_cpu_functions.py",
     "cpu-powers": "test_cpu_powers.py",
     "extract-of-slice": "test_extract_of_slice.py",
+    "integer-division": "test_integer_division.py",
     "lone-padding": "test_workarounds.py",
     "narrow-floats": "test_cpu_code.py",
     "scatter-dim": "test_onnx_scatter.py",

@@ -37,6 +37,7 @@ from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
 from hipgraft.codegen.workarounds.cpu_functions import expand_functions
 from hipgraft.codegen.workarounds.cpu_powers import expand_powers
 from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
+from hipgraft.codegen.workarounds.integer_division import guard_divisions
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.codegen.workarounds.shared_fills import refuse_shared_fills, separate_fills
@@ -259,7 +260,9 @@ def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Modul
     if "torch" in text:
         lower_torch(module)
         separate_positions(module)
-    if not on_cpu:
+    if on_cpu:
+        guard_divisions(module)
+    else:
         reorder_extremes(module)
     expand_functions(module, only_constants=not on_cpu)
     expand_powers(module, only_constants=not on_cpu)

@@ -24,6 +24,7 @@ class Effect(StrEnum):
     WRONG = "wrong results"
     FAILS = "does not compile"
     CRASH = "the compiler crashes"
+    ENDS = "the process that runs the program ends"
 
 
 @dataclass(frozen=True)
