@@ -24,8 +24,9 @@ def is_clear(candidate: Draft) -> bool:
         return candidate.inputs[1] is not None and bool(candidate.inputs[1].all())
     if integers and candidate.op == "Pow":
         return _has_clear_power(*candidate.inputs)
-    if candidate.op in ("ArgMax", "ArgMin"):  # onnxruntime does not reduce an empty tensor
-        return bool(np.size(candidate.inputs[0]))
+    operators = {candidate.op, *candidate.following}
+    if not operators.isdisjoint(("ArgMax", "ArgMin", "ReduceMean")):  # none of an empty tensor
+        return all(one is None or bool(np.size(one)) for one in candidate.inputs)
     # Logarithms are rounded to integers, and those of no positive number are none.
     return not (integers and candidate.op.startswith("ReduceLog")) and _is_defined(candidate)
 

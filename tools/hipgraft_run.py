@@ -92,8 +92,8 @@ def _run(flags: argparse.Namespace) -> int:
 
     expected = arrays.read_arrays(flags.expected, "out") if flags.expected else None
     given = arrays.read_inputs(flags.input) if flags.input else None
-    _check_runtime(flags)
     flags.device = flags.device or default_device_name()
+    _check_runtime(flags)
     device = open_device(flags.device)
     tell_failures(device)
     if flags.check:
@@ -141,31 +141,41 @@ def _execute(
     flags: argparse.Namespace, device: Any, given: Given | None
 ) -> tuple[list[str], list[Array]]:
     """Runs the program; returns the names of its results, and the results."""
+    from hipgraft.ir.activity import doing
     from hipgraft.runtime.bundle import is_bundle, load
 
     if is_bundle(flags.model):
         with load(flags.model, trust=flags.trust) as bundle:
             _settle_architecture(flags, device, bundle.architectures)
             inputs = _inputs(flags, bundle.inputs(device.architecture), given)
+            doing("the program")
             return _run_session(flags, bundle.load(device), inputs)
     if Path(flags.model).suffix == ".hgb" and Path(flags.model).is_file():
         raise HipgraftError("the file has the suffix of a bundle and is none", location=flags.model)
     module = _compiled(flags, device)
     # Imported here because bundles run without the compiler's bindings.
-    from hipgraft.runtime.host_program.dynamic import input_tensors, result_names
+    from hipgraft.runtime.host_program.dynamic import (
+        input_tensors,
+        model_results,
+        result_names,
+        stored_inputs,
+    )
     from hipgraft.runtime.host_program.parameters import parameter_arrays
     from hipgraft.runtime.recorder import open_session
 
     directory = Path(flags.model).parent
     inputs = _inputs(flags, input_tensors(module, device.architecture), given)
+    doing("the program")
     if flags.runtime == RUNTIMES[0]:
         with open_session(module, device, directory) as session:
             return _run_session(flags, session, inputs)
     shapes = [array.shape for array in inputs]
     constants = parameter_arrays(module, device.architecture, directory, shapes)
     with open_runtime(flags.runtime, module, device) as program:
-        outputs = program.run([*inputs, *constants])
-    return result_names(module, device.architecture, len(outputs)), outputs
+        stored = stored_inputs(module, device.architecture, inputs)
+        outputs = program.run([*stored, *constants])
+    names = result_names(module, device.architecture, len(outputs))
+    return names, model_results(module, device.architecture, outputs)
 
 
 def _run_session(
@@ -188,6 +198,8 @@ def _check_runtime(flags: argparse.Namespace) -> None:
             raise HipgraftError(f"--{name} times --runtime={RUNTIMES[0]} only")
     if flags.runtime != RUNTIMES[0] and is_bundle(flags.model):
         raise HipgraftError(f"a bundle runs by --runtime={RUNTIMES[0]} only")
+    if flags.runtime == "jit" and flags.device == "cpu":
+        raise HipgraftError("--runtime=jit runs programs for GPUs; those for 'cpu' have no launches")
 
 
 def _inputs(

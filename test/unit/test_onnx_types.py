@@ -14,6 +14,7 @@ import hipgraft
 from hipgraft import frontends
 from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.tools import hipgraft_run
 
 pytestmark = pytest.mark.usefixtures("shared_worker")
 
@@ -57,7 +58,6 @@ BINARY = ("Add", "Sub", "Mul", "Div", "Mod", "BitwiseXor", "Max", "Min")
 COMPARISONS = ("Less", "GreaterOrEqual", "Equal")
 
 
-@pytest.mark.thorough
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
 def test_unsigned_arithmetic(tmp_path, dtype):
@@ -75,6 +75,48 @@ def test_unsigned_arithmetic(tmp_path, dtype):
     for name, one, want in zip(outputs, got, wanted, strict=True):
         assert one.dtype == want.dtype, name
         np.testing.assert_array_equal(one, want, name)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("dtype", [np.uint64, np.int64, np.uint8, np.uint32, np.int8])
+def test_functions_of_integers(tmp_path, dtype):
+    most = np.iinfo(dtype).max
+    x = np.array([[most, most - 1, 0, 1], [2, 3, 100, most // 2]], dtype)
+    x[1] = 0 - x[1]
+    inputs = {"x": x, "low": np.array(2, dtype), "high": np.array(most - 1, dtype)}
+    nodes = [
+        helper.make_node("Abs", ["x"], ["size"]),
+        helper.make_node("Sign", ["x"], ["sign"]),
+        helper.make_node("Clip", ["x", "low", "high"], ["both"]),
+        helper.make_node("Clip", ["x", "", "high"], ["above"]),
+        helper.make_node("EyeLike", ["x"], ["ones"], k=1),
+    ]
+    if x.itemsize >= 4:
+        nodes.append(helper.make_node("CumSum", ["x", "axis"], ["sums"]))
+    if x.itemsize < 8:  # f64 does not hold all others
+        nodes.append(helper.make_node("Shrink", ["x"], ["near"], bias=1.5, lambd=2.0))
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    outputs = {node.output[0]: (kind, [2, 4]) for node in nodes}
+    model = model_of(nodes, inputs, outputs, {"axis": np.array(1)}, opset=20)
+    with np.errstate(all="ignore"):
+        wanted = ReferenceEvaluator(model).run(None, inputs)
+    got = results_of(tmp_path, model, inputs)
+    for name, one, want in zip(outputs, got, wanted, strict=True):
+        assert one.dtype == want.dtype, name
+        np.testing.assert_array_equal(one, want, name)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", ["uint16", "int8", "float8_e4m3fn", "uint4"])
+def test_the_runner_draws_inputs_of_any_type(tmp_path, name, capsys):
+    x = np.zeros((2, 3), name if name in np.sctypeDict else getattr(ml_dtypes, name))
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    node = helper.make_node("Transpose", ["x"], ["y"])
+    onnx.save(model_of([node], {"x": x}, {"y": (kind, [3, 2])}), tmp_path / "m.onnx")
+    for runtime in ("recorded", "interpreter"):
+        command = [str(tmp_path / "m.onnx"), "--device=cpu", f"--runtime={runtime}"]
+        assert hipgraft_run.main(command) == 0
+        assert f"3x2x{name}" in capsys.readouterr().out
 
 
 @pytest.mark.sampled(3)

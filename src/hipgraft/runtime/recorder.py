@@ -21,16 +21,15 @@ from hipgraft.ir.entry_points import (
     entry_target,
     find_function,
     find_functions,
-    noted_elements,
     variant_name,
 )
 from hipgraft.ir.resources import global_reader
 from hipgraft.runtime.host_program.dynamic import (
     Shape,
+    as_noted,
     input_tensors,
     inputs_of,
     is_dynamic,
-    named,
     tensors_of,
 )
 from hipgraft.runtime.host_program.form import constants_of
@@ -130,19 +129,6 @@ def open_session(module: ir.Module, device: Device, directory: str | Path = "") 
     return Session((), device, record=record_for, names=[one.name for one in tensors])
 
 
-def _as_noted(
-    function: ir.Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Returns the program's inputs and results with the model's names and element types."""
-    tensors = named(function, [*inputs, *outputs])
-    names = noted_elements(function) or [""] * len(tensors)
-    tensors = [
-        replace(tensor, element_type=name or tensor.element_type)
-        for name, tensor in zip(names, tensors, strict=True)
-    ]
-    return tensors[: len(inputs)], tensors[len(inputs) :]
-
-
 class _Recorder(Executor):
     """An interpreter that does not upload constants."""
 
@@ -157,7 +143,8 @@ class _Recorder(Executor):
         names, file = parameters_of(self._module, function, self._directory)
         tensors = tensors_of(function, shapes)
         count = len(inputs_of(function))
-        inputs, outputs = _as_noted(function, tensors[:count], tensors[count + len(names) :])
+        noted = as_noted(function, [*tensors[:count], *tensors[count + len(names) :]])
+        inputs, outputs = noted[:count], noted[count:]
         held = [
             self._constant(Buffer(one.nbytes, name, partial(file.read, name, one.nbytes)))
             for name, one in zip(names, tensors[count:], strict=False)

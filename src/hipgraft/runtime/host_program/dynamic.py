@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from hipgraft.codegen.iree.static_values import StaticValues
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError, OpError
+from hipgraft.ir.dtypes import numpy_dtype
 from hipgraft.ir.entry_points import (
     EXTENTS,
     extents_of,
     find_functions,
+    noted_elements,
     noted_names,
     noted_ranges,
     noted_symbols,
@@ -22,6 +27,8 @@ from hipgraft.ir.function_attributes import RESULTS, check_function
 from hipgraft.runtime.host_program.form import constants_of
 from hipgraft.runtime.host_program.memref import tensor_of
 from hipgraft.runtime.recording import Tensor
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 Shape = tuple[int, ...]
 
@@ -39,7 +46,7 @@ def input_tensors(module: ir.Module, architecture: str) -> dict[str, list[Tensor
             results.
     """
     return {
-        variant_name(function): named(function, [tensor_of(one) for one in inputs_of(function)])
+        variant_name(function): as_noted(function, [tensor_of(one) for one in inputs_of(function)])
         for function in find_functions(module, architecture)
     }
 
@@ -50,12 +57,39 @@ def result_names(module: ir.Module, architecture: str, count: int) -> list[str]:
     return names[-count:] if len(names) > count else [""] * count
 
 
-def named(function: ir.Operation, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Names tensors (the inputs, or inputs and results) after the function's attributes."""
-    names = chain(noted_names(function), repeat(""))
+def stored_inputs(module: ir.Module, architecture: str, inputs: Sequence[Array]) -> list[Array]:
+    """Returns inputs of the model's element types with those of the function's signature."""
+    function = find_functions(module, architecture)[0]
+    stored = [tensor_of(one) for one in inputs_of(function)]
+    noted = as_noted(function, stored)
     return [
-        replace(tensor, name=name or tensor.name)
-        for tensor, name in zip(tensors, names, strict=False)
+        array.view(kind.dtype) if array.dtype == own.dtype else array
+        for array, kind, own in zip(inputs, stored, noted, strict=True)
+    ]
+
+
+def model_results(module: ir.Module, architecture: str, results: Sequence[Array]) -> list[Array]:
+    """Returns results of the signature's element types with those of the model."""
+    elements = noted_elements(find_functions(module, architecture)[0])[-len(results) :]
+    return [
+        array.view(numpy_dtype(element)) if element else array
+        for array, element in zip(results, elements or [""] * len(results), strict=True)
+    ]
+
+
+def as_noted(function: ir.Operation, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Returns tensors with the model's names and element types.
+
+    Args:
+        function: that tells the names and types by its attributes.
+        tensors: its inputs, or inputs and results.
+    """
+    names, elements = noted_names(function), noted_elements(function)
+    return [
+        replace(tensor, name=name or tensor.name, element_type=element or tensor.element_type)
+        for tensor, name, element in zip(
+            tensors, chain(names, repeat("")), chain(elements, repeat("")), strict=False
+        )
     ]
 
 

@@ -16,7 +16,7 @@ import onnx
 from onnx import NodeProto, TensorProto
 
 from hipgraft.frontends.onnx.legalization.blocks import BLOCKS
-from hipgraft.frontends.onnx.legalization.casts import bit_cast
+from hipgraft.frontends.onnx.legalization.casts import bit_cast, shrink
 from hipgraft.frontends.onnx.legalization.contributed import (
     CONTRIBUTED,
     CONTRIBUTED_DOMAIN,
@@ -86,7 +86,7 @@ REWRITES: Registry[Rewrite] = Registry(
     SUPPRESSION,
     TABLES,
     TRANSPOSED,
-    {"BitCast": bit_cast},
+    {"BitCast": bit_cast, "Shrink": shrink},
 )
 """The rewrites of operators in ONNX's own domains, by operator."""
 

@@ -93,3 +93,19 @@ def _bit_cast(writer: Writer, x: str, before: int, after: int) -> str:
 
 def _name(element: int) -> str:
     return helper.tensor_dtype_to_string(element).removeprefix("TensorProto.").lower()
+
+
+def shrink(writer: Writer) -> None:
+    """Computes in f64 for integers, as ONNX's reference does."""
+    x = writer.node.input[0]
+    element = writer.element(x)
+    if element in _FLOATS:
+        raise Declined("supported", "it is lowered rightly")
+    wide = writer.cast(x, TensorProto.DOUBLE)
+    bias = writer.const(np.float64(writer.attribute("bias", 0.0)))
+    limit = np.float64(writer.attribute("lambd", 0.5))
+    is_below = writer.op("Less", wide, writer.const(-limit))
+    is_above = writer.op("Less", writer.const(limit), wide)
+    less = writer.op("Where", is_above, writer.op("Sub", wide, bias), writer.const(np.float64(0)))
+    shrunk = writer.op("Where", is_below, writer.op("Add", wide, bias), less)
+    writer.result(writer.cast(shrunk, element))

@@ -36,6 +36,12 @@ _COMPUTES = frozenset(
 )  # fmt: skip
 """The operators that compute the same on carrier values."""
 
+_SAME_BITS = frozenset(
+    {"Add", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "CumSum", "Equal", "MatMul",
+     "Mul", "ReduceSum", "Sub", "Sum"}
+)  # fmt: skip
+"""The operators whose results have the same bits for signed and unsigned integers."""
+
 
 def narrow_types(graph: GraphInfo) -> dict[str, Narrow]:
     """Returns the values of a graph that have a narrow type, by name."""
@@ -125,10 +131,9 @@ def _compute(
     if rewrite is not None:
         rewrite(writer, kinds[0])
         return
-    same_bits = ("Add", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Mul", "Sub")
     is_known = writer.node.op_type in _COMPUTES
     if kinds[0].name == "ui64":
-        is_known = writer.node.op_type in (*same_bits, "Equal", "MatMul", "ReduceSum", "Sum")
+        is_known = writer.node.op_type in _SAME_BITS
     if not is_known or any(kind.name.startswith("f") for kind in kinds):
         raise Refused(f"with elements of type {kinds[0].name} is not supported")
     inputs = [
@@ -147,6 +152,16 @@ def _maximum_pool(writer: Writer, kind: Narrow) -> None:
     x = writer.cast(kind.decode(writer, writer.node.input[0]), TensorProto.FLOAT)
     y = writer.op("MaxPool", x, **writer.attributes())
     writer.result(kind.encode(writer, writer.cast(y, kind.carrier)))
+
+
+def _identity_matrix(writer: Writer, _: Narrow) -> None:
+    """Writes ones and zeros; only the shape of the operand is of importance."""
+    (x,) = writer.node.input
+    element = writer.attribute("dtype") or writer.element(x)
+    kind = TYPES.get(element)
+    attributes = {"k": writer.attribute("k", 0), "dtype": kind.carrier if kind else element}
+    matrix = writer.op("EyeLike", x, **attributes)
+    writer.result(matrix if kind is None else kind.encode(writer, matrix))
 
 
 def _power(writer: Writer, kind: Narrow) -> None:
@@ -180,6 +195,7 @@ def _as_f64(writer: Writer, name: str) -> str:
 
 _OTHERS: dict[str, Callable[[Writer, Narrow], None]] = {
     "BitShift": shift_node,
+    "EyeLike": _identity_matrix,
     "MaxPool": _maximum_pool,
     "Pow": _power,
 }

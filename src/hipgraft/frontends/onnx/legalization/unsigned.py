@@ -21,9 +21,32 @@ def _extremum(writer: Writer) -> None:
     best = writer.node.input[0]
     order = "Greater" if writer.node.op_type == "Max" else "Less"
     for other in writer.node.input[1:]:
-        is_best = writer.op(order, _biased(writer, best), _biased(writer, other))
-        best = writer.op("Where", is_best, best, other)
+        best = _better(writer, order, best, other)
     writer.result(best)
+
+
+def _better(writer: Writer, order: str, x: str, y: str) -> str:
+    """Writes x where it is `Greater` or `Less` than y, and y elsewhere."""
+    is_better = writer.op(order, _biased(writer, x), _biased(writer, y))
+    return writer.op("Where", is_better, x, y)
+
+
+def _clip(writer: Writer) -> None:
+    clipped = writer.node.input[0]
+    for index, order in ((1, "Greater"), (2, "Less")):
+        if writer.has_input(index):
+            clipped = _better(writer, order, clipped, writer.node.input[index])
+    writer.result(clipped)
+
+
+def _same(writer: Writer) -> None:
+    writer.result(writer.node.input[0])
+
+
+def _sign(writer: Writer) -> None:
+    zero, one = writer.like_int(0), writer.like_int(1)
+    is_zero = writer.op("Equal", writer.node.input[0], zero)
+    writer.result(writer.op("Where", is_zero, zero, one))
 
 
 def _reduced_extremum(writer: Writer) -> None:
@@ -93,8 +116,11 @@ UNSIGNED_64: dict[str, Rewrite] = {
     **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), _comparison),
     **dict.fromkeys(("Max", "Min"), _extremum),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), _reduced_extremum),
+    "Abs": _same,
+    "Clip": _clip,
     "Div": _division,
     "Mod": _remainder,
+    "Sign": _sign,
     "TopK": _top_k,
 }
 """Operators whose signed form computes a different result."""
