@@ -127,10 +127,9 @@ def added(first: Weight, second: Weight) -> Weight:
 
 
 def _evaluated_twice(program: Program, members: Collection[int]) -> set[int]:
-    """Returns the ops that a norm depends on: its kernel walks its rows a second time."""
-    norm = next((op for op in members if program.ops[op].role is Role.NORM), None)
+    """Returns the ops that norms depend on: their kernel walks its rows a second time."""
     found = set[int]()
-    waiting = [] if norm is None else [norm]
+    waiting = [op for op in members if program.ops[op].role is Role.NORM]
     while waiting:
         for value in program.reads[waiting.pop()]:
             source = program.producer[value]

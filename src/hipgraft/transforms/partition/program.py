@@ -39,6 +39,11 @@ class Facts:
     seconds: float = 0.0
     workgroups: int = 1
 
+    @property
+    def rows(self) -> tuple[Shape, int]:
+        """What norms that share a kernel have in common: extents, and the number of rows."""
+        return self.walked, self.workgroups
+
     def __hash__(self) -> int:
         """Depends on few fields, because programs are looked up by their ops' metadata."""
         return hash((self.name, self.shape))
@@ -120,8 +125,11 @@ class Program:
         if facts.role is Role.ELEMENTWISE:
             return source.role is Role.ELEMENTWISE or facts.shape in (source.shape, source.walked)
         if facts.role is Role.NORM:
-            first = self.reads[op][0] == value
-            return first and source.role is Role.ELEMENTWISE and source.shape == facts.walked
+            if self.reads[op][0] != value:
+                return False
+            if source.role is Role.NORM:
+                return source.rows == facts.rows
+            return source.role is Role.ELEMENTWISE and source.shape == facts.walked
         if facts.role is not Role.REDUCTION:
             return False
         if source.role is Role.REDUCTION:

@@ -22,7 +22,7 @@ CYCLE = "an operand depends on the graph through another one"
 def walks_declined(program: Program, members: Iterable[int]) -> str | None:
     """Returns why ops do not share one loop nest, None if they do.
 
-    A kernel has one anchor: a contraction, an attention or a norm, or reductions of the same
+    A kernel has one anchor: a contraction or an attention, or norms or reductions of the same
     dimensions of the same shape, or kindred products. Its elementwise ops have a shape that the
     anchor's kernel walks, or all the same one. Removing an op that is not the anchor never breaks
     this.
@@ -44,7 +44,11 @@ def walks_declined(program: Program, members: Iterable[int]) -> str | None:
         if products > MOST_PRODUCTS:
             return f"the graph would have more than {MOST_PRODUCTS} products"
         own = op if kin is None else ("kin", kin)
-        anchors.add((facts.walked, facts.shape) if reduces else own)
+        if reduces:
+            own = (facts.walked, facts.shape)
+        elif facts.role is Role.NORM:
+            own = ("rows", facts.rows)
+        anchors.add(own)
         walked = (facts.walked, facts.shape)
         if len(anchors) > 1:
             return "the producer has an anchor of its own"

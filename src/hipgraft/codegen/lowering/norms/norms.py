@@ -46,7 +46,7 @@ def lower_layernorm(op: LayernormOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _layernorm(op: LayernormOp, lowering: Lowering) -> list[Tensor]:
-    emitter, x = lowering.emitter, in_rows(lowering, lowering.tensor(op.x), op.dims)
+    emitter, x = lowering.emitter, in_rows(lowering, _operand(lowering, op), op.dims)
     compute = float_compute_type(op, x.element)
     mean, _, inverse = statistics(emitter, x, op.dims, lowering.tensor(op.epsilon), compute)
     if _has_factors_of_parts(lowering.target, op):
@@ -69,7 +69,7 @@ def lower_rmsnorm(op: RmsnormOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
-    emitter, x = lowering.emitter, in_rows(lowering, lowering.tensor(op.x), op.dims)
+    emitter, x = lowering.emitter, in_rows(lowering, _operand(lowering, op), op.dims)
     scale, bias = lowering.tensor(op.scale), lowering.optional(op.bias)
     compute, element = float_compute_type(op, x.element), element_of(op.y)
     count = math.prod(x.shape[dim] for dim in op.dims)
@@ -86,6 +86,16 @@ def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
     operands = _distributed(lowering, op, operands)
     y = emitter.pointwise("normalized", operands, x.shape, element, body)
     return [y] if op.inv_rms is None else [y, emitter.cast(inverse, element_of(op.inv_rms))]
+
+
+def _operand(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
+    """Returns the operand, a single row with all its dims.
+
+    Without these, which a norm before it removes, sums have one more loop, of extent 1, and IREE
+    computes wrong sums.
+    """
+    x = lowering.tensor(op.x)
+    return lowering.emitter.logical(x) if _is_one_row(lowering.target, op) else x
 
 
 def in_rows(lowering: Lowering, x: Tensor, dims: Sequence[int]) -> Tensor:
