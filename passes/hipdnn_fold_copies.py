@@ -1,4 +1,4 @@
-"""Lets graphs write their results in the order in which they are read, to avoid copies."""
+"""Lets containers write their results in the order in which they are read, to avoid copies."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from typing import ClassVar, cast
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import collect
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import shape_of
 from hipgraft.passmanager.base import Pass, PassState
 from hipgraft.transforms.buffers import view_of, window_of
+from hipgraft.transforms.fusion import BY_ELEMENT
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
+
+_CONTAINERS = (hipdnn.GraphOp.OP_NAME, hipdnn.FallbackOp.OP_NAME)
 
 
 def _is_copy(graph: hipdnn.GraphOp) -> bool:
@@ -72,24 +76,38 @@ def _fold_part(op: ir.Operation, index: int) -> None:
 
 
 def _write_in_order(copied: ir.Value, op: ir.Operation) -> ir.Value:
-    """Lets the graph that yields what `op` copies write it in the copy's order, and returns it.
+    """Lets the container that yields what `op` copies write it in the copy's order; returns it.
 
     Raises:
-        Declined: `copied` is no permutation of a graph's result that only `op` reads.
+        Declined: `copied` is no permutation of a container's result that only `op` reads.
     """
     view = view_of(copied)
     if view is None:
         raise Declined("no-window", f"'{op.name}' op copies a whole tensor")
     owner = view.base.owner
-    if isinstance(owner, ir.Block) or owner.name != hipdnn.GraphOp.OP_NAME:
-        raise Declined("no-graph", f"'{op.name}' op copies what no graph yields")
+    if isinstance(owner, ir.Block) or owner.name not in _CONTAINERS:
+        raise Declined("no-graph", f"'{op.name}' op copies what no graph or fallback yields")
+    if owner.name == hipdnn.FallbackOp.OP_NAME and not _is_by_element(view.base):
+        raise Declined("torch-op", f"'{op.name}' op copies what a torch op yields in its own order")
     strides = written_strides(shape_of(view.base), window_of(view))
     if strides is None:
         raise Declined("no-permutation", f"'{op.name}' op copies no permutation of a tensor")
     if len(_readers(view.base)) > 1 or len(list(view.window.uses)) > 1:
         raise Declined("read-elsewhere", f"'{op.name}' op copies a tensor that others read")
-    _set_strides(hipdnn.GraphOp(owner.operation), view.base, strides)
+    container = cast(hipdnn.ContainerOp, hipdnn.wrap(owner.operation))
+    _set_strides(container, view.base, strides)
     return view.base
+
+
+def _is_by_element(value: ir.Value) -> bool:
+    """Whether a fallback computes each element of a result separately, so in any order."""
+    container = hipdnn.FallbackOp(cast(ir.OpView, value.owner).operation)
+    terminator = list(container.body.operations)[-1]
+    cast_op = defining_op(terminator.operands[ir.OpResult(value).result_number])
+    if cast_op is None or cast_op.name != "torch_c.to_builtin_tensor":
+        return False
+    torch_op = defining_op(cast_op.operands[0])
+    return torch_op is not None and torch_op.name in BY_ELEMENT
 
 
 def _parts(op: ir.Operation) -> list[int]:
@@ -115,8 +133,8 @@ def _only_reader(value: ir.Value, name: str) -> ir.Operation | None:
     return readers[0] if len(readers) == 1 and readers[0].name == name else None
 
 
-def _set_strides(producer: hipdnn.GraphOp, result: ir.Value, strides: list[int]) -> None:
-    """Sets the strides of one result of a graph."""
+def _set_strides(producer: hipdnn.ContainerOp, result: ir.Value, strides: list[int]) -> None:
+    """Sets the strides of one result of a graph or fallback."""
     layouts = list(producer.result_strides or [None] * len(producer.outputs))
     layouts[ir.OpResult(result).result_number] = strides
     attributes = [
@@ -142,14 +160,15 @@ def _read_storage(copied: ir.Value, base: ir.Value, copy: ir.Operation) -> None:
 
 @dataclass(frozen=True)
 class HipdnnFoldCopiesPass(Pass):
-    """Folds copies that only reorder dimensions into the graphs that make the copied tensors.
+    """Folds copies that only reorder dimensions into the containers that make the copied tensors.
 
-    A graph that only copies a permuted window of another graph's result is erased. The other graph
-    writes its result in the copy's order (`result_strides`), and readers read that storage.
+    A graph that only copies a permuted window of the result of another graph, or of a fallback that
+    computes each element separately, is erased. The other one writes its result in the copy's order
+    (`result_strides`), and readers read that storage.
 
-    Likewise, a graph whose result is only concatenated, as a permuted window, writes it in the
-    order of the concatenation's part. The part can then be copied as one piece, or needs no copy,
-    because memory planning lets the graph write to the part's place.
+    Likewise, a graph or fallback whose result is only concatenated, as a permuted window, writes it
+    in the order of the concatenation's part. The part can then be copied as one piece, or needs no
+    copy, because memory planning lets it write to the part's place.
 
     Before:
         ```mlir

@@ -34,7 +34,7 @@ def _widened(value: ir.Value) -> ir.Type:
 class HipdnnOutlinePass(Pass):
     """Moves groups of hipDNN ops into `hipdnn.graph` containers.
 
-    A graph has one anchor (a contraction, an attention, a norm, or reductions over the same
+    A graph has one anchor (a contraction, an attention, or norms or reductions over the same
     dimensions) and the elementwise ops that can share its kernel. Elementwise ops without an anchor
     form graphs of their own. Values that stay inside a graph are f32 where the program has f16 or
     bf16, so that a chain is rounded once, at its end.

@@ -338,8 +338,22 @@ OPERATIONS: dict[str, Callable[[Random], Operation]] = {
 """Functions that draw a fallback's operation, by name."""
 
 
-def fallback(operation: Operation, places: Sequence[Layout]) -> str:
-    """Returns a module with a fallback of one operation with given operand layouts."""
+def stored_strides(shape: Sequence[int], order: Sequence[int]) -> list[int]:
+    """Returns the strides of a packed tensor whose dims are stored in the given order."""
+    steps, step = [0] * len(shape), 1
+    for dim in reversed(order):
+        steps[dim] = step
+        step *= shape[dim]
+    return steps
+
+
+def fallback(
+    operation: Operation, places: Sequence[Layout], order: Sequence[int] | None = None
+) -> str:
+    """Returns a module with a fallback of one operation with given operand layouts.
+
+    Its result is stored with its dims in the given order.
+    """
     types = ", ".join(map(tensor, operation.inputs))
     result = tensor(operation.result)
     arguments = ", ".join(f"%a{i}: {tensor(x)}" for i, x in enumerate(operation.inputs))
@@ -350,6 +364,10 @@ def fallback(operation: Operation, places: Sequence[Layout]) -> str:
     strides = ", ".join(f"array<i64: {', '.join(map(str, place.strides))}>" for place in places)
     offsets = ", ".join(str(place.offset) for place in places)
     operands = ", ".join(f"%x#{i}" for i in range(len(places)))
+    written = ""
+    if order is not None:
+        steps = stored_strides(operation.result.shape, order)
+        written = f", result_strides = [array<i64: {', '.join(map(str, steps))}>]"
     return f"""
 func.func private @f() {{
   %x:{len(places)} = "test.source"() : () -> ({types})
@@ -359,7 +377,7 @@ func.func private @f() {{
     {operation.text}
     %b = torch_c.to_builtin_tensor %r : {vtensor(operation.result)} -> {result}
     "hipdnn.yield"(%b) : ({result}) -> ()
-  }}) {{name = "g", arg_offsets = array<i64: {offsets}>, arg_strides = [{strides}]}}
+  }}) {{name = "g", arg_offsets = array<i64: {offsets}>, arg_strides = [{strides}]{written}}}
     : ({types}) -> {result}
   return
 }}"""

@@ -29,6 +29,9 @@ pytestmark = pytest.mark.slow
 
 ARCHITECTURES = ("gfx942", "gfx1100")
 
+# Operations that compute each element separately, so that they may store it anywhere.
+BY_ELEMENT = ("cat", "embedding", "flip", "gather", "index_select", "where")
+
 Forms = list[tuple[tuple[int, ...], Any]]
 
 
@@ -53,6 +56,23 @@ def test_fallbacks(name: str, request: pytest.FixtureRequest) -> None:
             limit = operation.tolerance
             np.testing.assert_allclose(
                 found, operation.result, limit, limit, err_msg=f"round {one} on {target}: {text}"
+            )
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", BY_ELEMENT)
+def test_results_in_any_order(name: str, request: pytest.FixtureRequest) -> None:
+    for one in rounds(request):
+        operation, places, memory = drawn(name, [one, 17])
+        expected = operation.result
+        order = np.random.default_rng(one).permutation(expected.ndim).tolist()
+        stored = expected.transpose(order)
+        text = fallback(operation, places, order)
+        for target in targets():
+            (found,) = run(lowered(text, target), target, memory, [(stored.shape, stored.dtype)])
+            # Extents of 1 may be anywhere.
+            np.testing.assert_array_equal(
+                found.ravel(), stored.ravel(), f"round {one} on {target}: {text}"
             )
 
 

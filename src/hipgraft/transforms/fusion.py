@@ -23,7 +23,7 @@ ELEMENTWISE = frozenset(
 )
 _NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
 
-_BY_ELEMENT = frozenset(
+BY_ELEMENT = frozenset(
     {
         "torch.aten.cat",
         "torch.aten.embedding",
@@ -243,7 +243,7 @@ def _walked_casts(group: Group) -> set[ir.Operation]:
     )
     casts = {op for op in owners if op is not None and op.name == "torch_c.to_builtin_tensor"}
     makers = ((cast, defining_op(cast.operands[0])) for cast in casts)
-    return {cast for cast, op in makers if op is not None and op.name in _BY_ELEMENT}
+    return {cast for cast, op in makers if op is not None and op.name in BY_ELEMENT}
 
 
 def _depends(

@@ -44,7 +44,7 @@ func.func @broadcast(%x: tensor<2x4xf32>) -> (tensor<2x8xf32>) {
 
 // -----
 
-// REMARK: 'hipdnn.graph' op copies what no graph yields
+// REMARK: 'hipdnn.graph' op copies what no graph or fallback yields
 // CHECK-LABEL: func.func @argument
 // CHECK-NOT:     result_strides
 // CHECK:         mode = "identity"
@@ -110,4 +110,29 @@ func.func @twice(%x: tensor<2x4xf32>) -> tensor<8x2xf32> {
     "hipdnn.yield"(%r0) : (tensor<8x2xf32>) -> ()
   }) {name = "cat", arg_strides = [array<i64: 1, 4>, array<i64: 1, 4>]} : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
   return %2 : tensor<8x2xf32>
+}
+
+// -----
+
+// REMARK: 'hipdnn.graph' op copies what a torch op yields in its own order
+
+// CHECK-LABEL: func.func @of_sums
+// CHECK-COUNT-1: "hipdnn.graph"
+func.func @of_sums(%x: tensor<16x8xf32>) -> tensor<8x16xf32> {
+  %0 = "hipdnn.fallback"(%x) ({
+  ^bb0(%a: tensor<16x8xf32>):
+    %1 = torch_c.from_builtin_tensor %a : tensor<16x8xf32> -> !torch.vtensor<[16,8],f32>
+    %zero = torch.constant.int 0
+    %none = torch.constant.none
+    %2 = torch.aten.cumsum %1, %zero, %none : !torch.vtensor<[16,8],f32>, !torch.int, !torch.none -> !torch.vtensor<[16,8],f32>
+    %3 = torch_c.to_builtin_tensor %2 : !torch.vtensor<[16,8],f32> -> tensor<16x8xf32>
+    "hipdnn.yield"(%3) : (tensor<16x8xf32>) -> ()
+  }) {name = "sums"} : (tensor<16x8xf32>) -> tensor<16x8xf32>
+  %4 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 8>} : (tensor<16x8xf32>) -> tensor<8x16xf32>
+  %5 = "hipdnn.graph"(%4) ({
+  ^bb0(%a: tensor<8x16xf32>):
+    %6 = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    "hipdnn.yield"(%6) : (tensor<8x16xf32>) -> ()
+  }) {arg_strides = [array<i64: 1, 8>], name = "copy"} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %5 : tensor<8x16xf32>
 }

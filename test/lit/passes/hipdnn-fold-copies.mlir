@@ -111,3 +111,31 @@ func.func @columns(%x: tensor<1x2x4xf32>) -> tensor<1x4x3xf32> {
   }) {name = "cat", arg_strides = [array<i64: 8, 1, 4>]} : (tensor<1x4x2xf32>) -> tensor<1x4x3xf32>
   return %2 : tensor<1x4x3xf32>
 }
+
+// -----
+
+// A fallback writes its result in the order of the copy, too.
+
+// CHECK-LABEL: func.func @of_a_fallback
+// CHECK:         "hipdnn.fallback"
+// CHECK:         result_strides = [array<i64: 1, 16>]
+// CHECK-NOT:     "hipdnn.graph"
+func.func @of_a_fallback(%x: tensor<16x8xf32>) -> tensor<16x8xf32> {
+  %0 = "hipdnn.fallback"(%x) ({
+  ^bb0(%a: tensor<16x8xf32>):
+    %1 = torch_c.from_builtin_tensor %a : tensor<16x8xf32> -> !torch.vtensor<[16,8],f32>
+    %zero = torch.constant.int 0
+    %dims = torch.prim.ListConstruct %zero : (!torch.int) -> !torch.list<int>
+    %2 = torch.aten.flip %1, %dims : !torch.vtensor<[16,8],f32>, !torch.list<int> -> !torch.vtensor<[16,8],f32>
+    %3 = torch_c.to_builtin_tensor %2 : !torch.vtensor<[16,8],f32> -> tensor<16x8xf32>
+    "hipdnn.yield"(%3) : (tensor<16x8xf32>) -> ()
+  }) {name = "flip"} : (tensor<16x8xf32>) -> tensor<16x8xf32>
+  %4 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 8>} : (tensor<16x8xf32>) -> tensor<8x16xf32>
+  %5 = "hipdnn.graph"(%4) ({
+  ^bb0(%a: tensor<8x16xf32>):
+    %6 = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    "hipdnn.yield"(%6) : (tensor<8x16xf32>) -> ()
+  }) {arg_strides = [array<i64: 1, 8>], name = "copy"} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %7 = "hipdnn.view"(%5) {offset = 0 : i64, strides = array<i64: 8, 1>} : (tensor<8x16xf32>) -> tensor<16x8xf32>
+  return %7 : tensor<16x8xf32>
+}

@@ -62,9 +62,15 @@ def lower_concatenation(op: ir.Operation, lowering: Lowering) -> Tensor | None:
         return None
     if all(tensor.lies_in(range(len(shape))) for tensor in tensors):
         return _rows(lowering.emitter, tensors, dim)
-    if all(tensor.dims[-1] == len(shape) - 1 for tensor in tensors) and dim < len(shape) - 1:
+    if dim < len(shape) - 1 and all(map(_has_rows, tensors)):
         return _joined(lowering.emitter, tensors, dim)
     return None
+
+
+def _has_rows(tensor: Tensor) -> bool:
+    """Whether elements that differ in the last dim only are next to each other."""
+    stored = [dim for dim in tensor.dims if tensor.shape[dim] > 1]
+    return stored[-1:] == [tensor.rank - 1]
 
 
 def _part(value: ir.Value, lowering: Lowering) -> _Part | None:
