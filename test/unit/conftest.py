@@ -43,12 +43,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--random-rounds", type=int, default=2, metavar="N", help=text)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks the tests as slow that compile kernels by a fixture, or that run the emulator.
 
     Files with slow tests come first, so that no process of tests runs one when the others are done.
     """
     mark_thorough([item for item in items if isinstance(item, pytest.Function)])
+    if "not thorough" in config.option.markexpr:
+        for item in items:
+            if isinstance(item, pytest.Function) and _evaluates(item):
+                item.own_markers = [one for one in item.own_markers if one.name != "thorough"]
+                item.add_marker(pytest.mark.evaluated)
     for item in items:
         is_compiling = {"results", "shared_worker"} & {*getattr(item, "fixturenames", ())}
         if is_compiling or requires_emulator.mark in item.iter_markers("skipif"):
@@ -81,6 +86,27 @@ def mark_thorough(items: Sequence[pytest.Function]) -> None:
                 is_left = is_left or architecture != number // step % count
             if is_left:
                 case.add_marker(pytest.mark.thorough)
+
+
+def _evaluates(item: pytest.Function) -> bool:
+    """Whether a sampled test's case that is left out can do without the compiler."""
+    is_left = any(one.name == "thorough" for one in item.own_markers)
+    if not is_left or item.get_closest_marker("sampled") is None:
+        return False
+    names = {*item.function.__code__.co_names}
+    known = [item.module.__dict__.get(name) for name in names]
+    evaluating = getattr(sys.modules.get("small_onnx"), "EVALUATING", ())
+    return "hipgraft" not in names and any(one in evaluating for one in known if callable(one))
+
+
+@pytest.fixture(autouse=True)
+def evaluated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the cases that are marked so evaluate rewritten models, which takes a tenth of the time.
+
+    The rewrites of each case are tested, the compiler only with those of each n-th case.
+    """
+    if request.node.get_closest_marker("evaluated"):
+        monkeypatch.setattr("small_onnx.compiles", False)
 
 
 @pytest.fixture(scope="session")

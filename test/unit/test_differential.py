@@ -11,22 +11,16 @@ from types import ModuleType
 import numpy as np
 import onnxruntime
 import pytest
+from benchmark_modules import BENCHMARKS, benchmark
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 REWRITES = 60
 PROGRAMS = 6
 
 
 @pytest.fixture(scope="module")
 def differential() -> ModuleType:
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        import differential as module
-
-        onnxruntime.set_default_logger_severity(4)
-        return module
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    onnxruntime.set_default_logger_severity(4)
+    return benchmark("differential")
 
 
 def search(folder: Path, *options: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from contributed_models import MAKERS, Draw, Source
 from onnx import helper
 from onnxruntime import quantization
-from small_onnx import save
+from small_onnx import results_of, save
 
 import hipgraft
 from hipgraft.frontends.onnx.legalization import CONTRIBUTED
@@ -154,7 +154,7 @@ def test_programs(name: str, tmp_path: Path) -> None:
     assert case is not None
     model, wanted = case
     onnx.save(model, tmp_path / "m.onnx")
-    found = hipgraft.compile(tmp_path / "m.onnx", "cpu").run(list(draw.feeds().values()))
+    found = results_of(tmp_path / "m.onnx", list(draw.feeds().values()))
     compare(draw, [np.asarray(one) for one in found], wanted)
 
 

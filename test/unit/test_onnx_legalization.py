@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from small_onnx import F32, I64, check, drawn, save
+from small_onnx import F32, I64, check, drawn, results_of, save
 
 import hipgraft
 from hipgraft import frontends
@@ -51,7 +51,7 @@ def test_edges_of_dynamic_images(tmp_path):
     graph, path = helper.make_graph([node], "g", [kind], [result], [amounts]), tmp_path / "m.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), path)
     inputs = drawn(3, 2, 3, 4)
-    (found,) = hipgraft.compile(path, "cpu").run([inputs])
+    (found,) = results_of(path, [inputs])
     expected = np.pad(inputs, [(0, 0), (0, 0), (1, 0), (0, 2)], mode="edge")
     np.testing.assert_array_equal(found, expected)
 

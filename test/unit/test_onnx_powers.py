@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import helper
-from small_onnx import save
-
-import hipgraft
+from small_onnx import evaluating, results_of, save
 
 pytestmark = pytest.mark.usefixtures("shared_worker")
 
 COUNTS = np.arange(9)
 
 
+@evaluating
 def computed(tmp_path, x, exponents, constants) -> list[np.ndarray]:
     """The powers by each of the exponents, which are inputs and constants."""
     inputs, fixed = ({f"{i}{kind}": one for i, one in enumerate(each)}
@@ -23,7 +22,7 @@ def computed(tmp_path, x, exponents, constants) -> list[np.ndarray]:
     nodes = [helper.make_node("Pow", ["x", name], [f"y{name}"]) for name in names]
     outputs = [(f"y{name}", kind) for name in names]
     path = save(tmp_path / "m.onnx", nodes, {"x": x, **inputs}, outputs, fixed, opset=18)
-    return hipgraft.compile(path, "cpu").run([x, *inputs.values()])
+    return results_of(path, [x, *inputs.values()])
 
 
 @pytest.mark.sampled(6)

@@ -9,19 +9,19 @@ import onnx
 import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
-from small_onnx import F32, I64, check, drawn, save
+from small_onnx import F32, I64, check, drawn, evaluating, results_of, save
 
-import hipgraft
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
 pytestmark = pytest.mark.usefixtures("shared_worker")
 
 
+@evaluating
 def check_against_reference(path: Path, inputs, tolerance=1e-5) -> None:
     """Compares with ONNX's reference, for operators that the installed onnxruntime lacks."""
     wanted = ReferenceEvaluator(onnx.load(path)).run(None, dict(inputs))
-    outputs = hipgraft.compile(path, "cpu").run(list(inputs.values()))
+    outputs = results_of(path, list(inputs.values()))
     for got, want in zip(outputs, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 

@@ -8,9 +8,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
-from small_onnx import F32, check, drawn, save
+from small_onnx import F32, check, drawn, evaluating, results_of, save
 
-import hipgraft
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
@@ -39,8 +38,9 @@ def model(path, sizes, attributes):
     return save(path, [node], inputs, [("y", F32)], {"sizes": np.array(sizes)}), inputs
 
 
+@evaluating
 def found_and_wanted(path, inputs):
-    (found,) = hipgraft.compile(path, "cpu").run(list(inputs.values()))
+    (found,) = results_of(path, list(inputs.values()))
     (wanted,) = ReferenceEvaluator(onnx.load(path)).run(None, inputs)
     return found, wanted
 
@@ -58,7 +58,7 @@ def test_filters(tmp_path, form):
 def test_filters_as_onnxruntime_has_them(tmp_path, form):
     """Its windows end at the border, as those of Pillow and PyTorch."""
     path, inputs = model(tmp_path / "m.onnx", *FORMS[form])
-    (found,) = hipgraft.compile(path, "cpu").run(list(inputs.values()))
+    (found,) = results_of(path, list(inputs.values()))
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     np.testing.assert_allclose(found, session.run(None, inputs)[0], rtol=1e-4, atol=1e-5)
 

@@ -6,11 +6,11 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+import small_onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from small_onnx import check, save
+from small_onnx import check, evaluating, save
 
-import hipgraft
 from hipgraft import frontends
 from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
 from hipgraft.ir.diagnostics import HipgraftError
@@ -38,10 +38,11 @@ def model_of(nodes, inputs, outputs, constants=None, opset=23) -> onnx.ModelProt
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 
 
+@evaluating
 def results_of(tmp_path, model, inputs):
     path = tmp_path / "m.onnx"
     onnx.save(model, path)
-    return hipgraft.compile(path, "cpu").run(list(inputs.values()))
+    return small_onnx.results_of(path, list(inputs.values()))
 
 
 def drawn(dtype, *shape) -> np.ndarray:
