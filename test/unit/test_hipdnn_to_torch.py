@@ -5,7 +5,7 @@ The cases are those of the lowering, in f32 where an op has them in several type
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import replace
 
 import pytest
 import test_lowering_attention as attention
@@ -84,25 +84,34 @@ def as_torch(case: Case) -> tuple[str, list[str]]:
         return lower_container(op.operation, Target.parse("cpu")), []
 
 
-@cache
-def results(module: str) -> Results:
-    """Compiles all cases of a module at once."""
-    cases = [case for name, case in CASES.items() if name.startswith(f"{module}-")]
+@pytest.fixture(scope="module")
+def forms(request: pytest.FixtureRequest) -> Results:
+    """Results of the cases that are selected."""
+    chosen = [
+        item.callspec.params["name"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path
+        if "forms" in item.fixturenames
+    ]
 
     def lower(case: Case) -> str:
         text, reasons = as_torch(case)
         assert not reasons
         return text
 
-    return Results(cases, lower)
+    return Results([replace(CASES[name], name=called(name)) for name in chosen], lower)
 
 
-@pytest.mark.sampled(256)
+def called(name: str) -> str:
+    """The name of a case's function."""
+    return name.replace("-", "_")
+
+
+@pytest.mark.sampled(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_torch_form(name: str):
-    case = CASES[name]
-    case.check(results(name.partition("-")[0])[case.name])
+def test_torch_form(name: str, forms: Results):
+    CASES[name].check(forms[called(name)])
 
 
 @pytest.mark.parametrize("start", STAYS)

@@ -147,3 +147,18 @@ def test_integers(tmp_path, dtype, mode):
     found, wanted = found_and_wanted(path, {"x": x})
     assert found.dtype == wanted.dtype
     assert np.abs(found.astype(int) - wanted.astype(int)).max() <= (1 if dtype is np.int16 else 0)
+
+
+def test_scales_of_the_first_axis(tmp_path):
+    """By ONNX's shape inference, 9 elements at 13/9 are 12."""
+    inputs = {"x": drawn(9, 4)}
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="nearest", axes=[-2])
+    path = save(
+        tmp_path / "m.onnx",
+        [node],
+        inputs,
+        [("y", F32)],
+        {"scales": np.array([13 / 9], np.float32)},
+    )
+    (found,), wanted = results_of(path, list(inputs.values())), 13
+    assert found.shape == (wanted, 4)

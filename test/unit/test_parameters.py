@@ -23,6 +23,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.io import write_output
 from hipgraft.ir.outputs import together
 from hipgraft.runtime.host_program.parameters import parameter_arrays
+from hipgraft.runtime.irpa import read_irpa
 from hipgraft.runtime.parameter_files import Parameter, ParameterFile, write_parameters
 from hipgraft.runtime.recording import Tensor
 from hipgraft.tools import hipgraft_compile
@@ -87,6 +88,17 @@ def test_archive_by_iree(tmp_path: Path) -> None:
     assert found.keys() == ARRAYS.keys()
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize("place", [0, 4, 16])
+def test_archive_of_another_form(tmp_path: Path, place: int) -> None:
+    """Another magic number, another version, and an archive that follows."""
+    path = tmp_path / "model.irpa"
+    write_parameters(path, parameters())
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    with pytest.raises(HipgraftError, match="no archive of version 0, or several of them"):
+        read_irpa(memoryview(data))
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".irpa"])

@@ -27,7 +27,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.passmanager.base import PassState
 from hipgraft.passmanager.registry import pass_class
 from hipgraft.transforms.partition.calibration import read_calibration
-from hipgraft.transforms.partition.cost import Roofline
+from hipgraft.transforms.partition.cost import Roofline, added
 from hipgraft.transforms.partition.program import Facts, Program, Role
 from hipgraft.transforms.partition.regions import Partitioner
 
@@ -321,3 +321,7 @@ def test_windows_never_cost(seed: int) -> None:
     # Groups lose half a quantum each at most.
     apart = Partitioner(COST, most_window=0).partition(program)
     assert seconds(program, groups) <= seconds(program, apart) + 1e-8 * len(groups)
+
+
+def test_weights_are_added_one_by_one() -> None:
+    assert added((1, 2, 3, 4, 5), (10, 20, 30, 40, 50)) == (11, 22, 33, 44, 55)

@@ -18,6 +18,7 @@ from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.io import walk
 from hipgraft.passmanager import contracts
 from hipgraft.passmanager.verification import dialect_errors
+from hipgraft.reduction.edits import EDITS
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPE = "tensor<8x16xf32>"
@@ -104,6 +105,23 @@ func.func @main(%x: tensor<2x3x20x20xf32>, %w: tensor<8x3x5x5xf32>) -> tensor<2x
     reduced = (tmp_path / "out.mlir").read_text()
     assert not dialect_errors(ir.Module.parse(reduced, make_context()))
     assert "tensor<1x1x1x1xf32>" in reduced
+
+
+@pytest.mark.parametrize(("form", "substitute"), [(0, "%arg0"), (1, "%cst"), (2, "%arg1")])
+def test_a_result_is_replaced_in_three_ways(form: int, substitute: str) -> None:
+    """By an existing value, a constant, and a new argument."""
+    text = """
+    func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = "hipdnn.pointwise"(%x) {mode = "exp"} : (tensor<2xf32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }
+    """
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        (edit,) = [one for one in EDITS if one.name == "ops"]
+        edit.apply(edit.sites(module), form)
+        module.operation.verify()
+        assert f"return {substitute} :" in str(module)
 
 
 def test_an_invalid_module_is_reduced_too(tmp_path: Path) -> None:

@@ -39,10 +39,16 @@ def settle_scales(
                 name = f"{node.output[0]}_sizes"
                 model.graph.initializer.append(numpy_helper.from_array(sizes, name))
                 node.input[2:] = ["", name]
-                del model.graph.value_info[:]  # as they followed from the scales
+                _forget_shapes(model.graph)  # as they followed from the scales
                 break  # the extents of later nodes may follow from these
         else:
             return
+
+
+def _forget_shapes(graph: onnx.GraphProto) -> None:
+    del graph.value_info[:]
+    for result in graph.output:
+        result.type.tensor_type.ClearField("shape")
 
 
 def _is_scaled(node: onnx.NodeProto) -> bool:
