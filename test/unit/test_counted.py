@@ -185,6 +185,14 @@ def test_estimates_are_costs_only_where_they_were_compared() -> None:
     assert costs[GFX1100].metrics["microseconds"] > 0
 
 
+def test_chips_without_properties_are_counted() -> None:
+    target = Target.parse("gfx90a")
+    op = product(64, 64, 64)
+    cost = EstimatedCostModel().cost(compiled(op, None, target), Choices(op, target).work())
+    assert "microseconds" not in cost.metrics
+    assert cost.value > cost.metrics["instructions"] > 0
+
+
 def test_a_search_takes_the_faster_plan() -> None:
     search = Search("full", [EstimatedCostModel()])
     compiled(long_sum(), search)

@@ -85,7 +85,7 @@ def _write(op: ir.Operation, one: _Place, other: _Place) -> None:
         )
         places = " and ".join(f"dimension {dim} of operand #{n}" for n, dim in (one, other))
         message = ir.StringAttr.get(f"'{op.name}' op expects {places} to be equal")
-        ir.Operation.create("cf.assert", operands=equal.results, attributes={"msg": message})
+        ir.Operation.create("cf.assert", operands=[equal.result], attributes={"msg": message})
 
 
 def _is_constant(value: ir.Value) -> bool:
@@ -107,7 +107,7 @@ def _write_divisor(op: ir.Operation) -> None:
             attributes={"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)},
         )
         message = ir.StringAttr.get("an extent that others are divided by is 0")
-        ir.Operation.create("cf.assert", operands=other.results, attributes={"msg": message})
+        ir.Operation.create("cf.assert", operands=[other.result], attributes={"msg": message})
 
 
 def _dim(op: ir.Operation, place: _Place) -> ir.Value:
