@@ -1,5 +1,6 @@
 """Configuration of the lit tests: `lit test/lit` from the repository's root."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -26,5 +27,7 @@ for name, program in (("FileCheck", "filecheck"), ("iree-opt", "iree-opt")):
     config.substitutions.append((rf"(?<![\w/.-]){name}\b(?![\w/.-])", str(BIN / program)))  # noqa: F821
 
 # Tests share a cache, which is theirs alone.
+if "PYTHONMALLOC" in os.environ:  # `make thorough` finds memory that is used after it was freed
+    config.environment["PYTHONMALLOC"] = os.environ["PYTHONMALLOC"]  # noqa: F821
 config.environment["HIPGRAFT_CACHE_DIR"] = str(ROOT / "build" / "lit-cache")  # noqa: F821
 config.substitutions.append(("%{python}", sys.executable))  # noqa: F821
