@@ -47,7 +47,7 @@ from hipgraft.transforms.torch_legalization.slice_writes import (
     select_scatter,
     slice_scatter,
 )
-from hipgraft.transforms.torch_legalization.unsigned import widened
+from hipgraft.transforms.torch_legalization.unsigned import CASTS, truncated, widened
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 
 _IDENTITIES = frozenset(
@@ -298,6 +298,7 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.slice_scatter": slice_scatter,
     "aten.scaled_dot_product_attention": _attention,
     "aten.squeeze.dims": _squeeze_dims,
+    **dict.fromkeys(CASTS, truncated),
     "aten.upsample_bilinear2d.vec": _upsample_bilinear,
 }
 
@@ -318,7 +319,7 @@ class TorchLegalizeOperatorsPass(Pass):
     Drops assertions and ops that do nothing at inference, rewrites group and instance norm to layer
     norm, multiplies two operands of an `aten.einsum` at a time, writes whole slices as parts of a
     concatenation, computes only the positions of a convolution that are read, computes on unsigned
-    bytes in 32 bits, and rewrites ops without a registered form (`aten.diff`, `aten.squeeze.dims`,
+    bytes in 32 bits and converts floats to them by way of these, and rewrites ops without a registered form (`aten.diff`, `aten.squeeze.dims`,
     ...).
 
     Before:

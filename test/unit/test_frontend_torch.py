@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from emulator import missing_reason
 
 import hipgraft
 from hipgraft import frontends
@@ -163,6 +164,27 @@ func.func @main(%x: !torch.vtensor<[4],ui8>)
   return %0, %1, %3 : !torch.vtensor<[],si64>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],i1>
 }
 """  # noqa: E501
+
+
+TO_BYTES = """\
+func.func @main(%x: !torch.vtensor<[6],f32>) -> !torch.vtensor<[6],ui8> {
+  %zero = torch.constant.int 0
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %0 = torch.aten.to.dtype %x, %zero, %false, %false, %none : !torch.vtensor<[6],f32>, !torch.int, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[6],ui8>
+  return %0 : !torch.vtensor<[6],ui8>
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+def test_floats_become_unsigned_bytes(target: str):
+    if target != "cpu" and missing_reason():
+        pytest.skip(str(missing_reason()))
+    x = np.array([0, 1.9, 127, 128, 200.5, 255], np.float32)
+    with hipgraft.compile(TO_BYTES, target) as program:
+        (y,) = program.run([x], "cpu" if target == "cpu" else f"emulator:{target}")
+    np.testing.assert_array_equal(y.view(np.uint8), x.astype(np.uint8))
 
 
 def test_unsigned_bytes_and_constants_that_are_compared():

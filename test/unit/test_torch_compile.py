@@ -323,6 +323,34 @@ def test_exported_program():
     torch.testing.assert_close(torch.from_numpy(ours), model(x).detach(), rtol=1e-4, atol=1e-5)
 
 
+def test_exported_program_of_quantized_layers():
+    """As PT2E quantization writes them, with weights of int8 whose channels have scales."""
+    import torch.ao.quantization.fx._decomposed  # registers the ops
+
+    ops = torch.ops.quantized_decomposed
+
+    class Quantized(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            weights = torch.randint(-127, 128, (8, 3, 3, 3), dtype=torch.int8)
+            self.register_buffer("weights", weights)
+            self.register_buffer("scales", torch.rand(8) / 100)
+            self.register_buffer("zeros", torch.zeros(8, dtype=torch.int64))
+
+        def forward(self, x):
+            weights = ops.dequantize_per_channel.default(
+                self.weights, self.scales, self.zeros, 0, -127, 127, torch.int8
+            )
+            limits = (0.02, 128, 0, 255, torch.uint8)
+            x = ops.quantize_per_tensor.default(x, *limits)
+            x = ops.dequantize_per_tensor.default(x, *limits)
+            return F.relu(F.conv2d(x, weights, padding=1))
+
+    model, x = Quantized(), torch.randn(2, 3, 8, 8)
+    (found,) = hipgraft.torch.compile(torch.export.export(model, (x,)), "cpu").run([x.numpy()])
+    torch.testing.assert_close(torch.as_tensor(found), model(x), rtol=1e-4, atol=1e-5)
+
+
 def test_exported_program_of_dynamic_shapes():
     model = Attention()
     shapes = ({0: torch.export.Dim("batch"), 1: torch.export.Dim("length")},)

@@ -357,6 +357,22 @@ func.func @compared_constants(%x: !torch.vtensor<[3],si64>) -> (!torch.vtensor<[
 
 // -----
 
+// CHECK-LABEL: func.func @floats_to_unsigned_bytes
+func.func @floats_to_unsigned_bytes(%x: !torch.vtensor<[3],f16>) -> (!torch.vtensor<[3],ui8>, !torch.vtensor<[3],si8>) {
+  // CHECK: %[[WIDE:.*]] = torch.aten.to.dtype %{{.*}} -> !torch.vtensor<[3],si32>
+  // CHECK: torch.aten.to.dtype %[[WIDE]], %{{.*}} -> !torch.vtensor<[3],ui8>
+  // CHECK: torch.aten._to_copy %{{.*}} !torch.vtensor<[3],f16>, {{.*}} -> !torch.vtensor<[3],si8>
+  %zero = torch.constant.int 0
+  %one = torch.constant.int 1
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %0 = torch.aten._to_copy %x, %zero, %none, %none, %none, %false, %none : !torch.vtensor<[3],f16>, !torch.int, !torch.none, !torch.none, !torch.none, !torch.bool, !torch.none -> !torch.vtensor<[3],ui8>
+  %1 = torch.aten._to_copy %x, %one, %none, %none, %none, %false, %none : !torch.vtensor<[3],f16>, !torch.int, !torch.none, !torch.none, !torch.none, !torch.bool, !torch.none -> !torch.vtensor<[3],si8>
+  return %0, %1 : !torch.vtensor<[3],ui8>, !torch.vtensor<[3],si8>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @unsigned_bytes
 func.func @unsigned_bytes(%x: !torch.vtensor<[3],ui8>, %y: !torch.vtensor<[3],si8>) -> (!torch.vtensor<[3],ui8>, !torch.vtensor<[3],si8>) {
   // CHECK: %[[WIDE:.*]] = torch.aten.to.dtype %{{.*}} -> !torch.vtensor<[3],si32>

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from hipgraft.frontends.torch.pytorch import aten, fx_decompositions, torch
+from hipgraft.frontends.torch.quantized import quantized_decompositions
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.transforms.torch_to_hipdnn import CONVERSIONS
 
@@ -18,9 +19,18 @@ Decompositions = Mapping[Any, Callable[..., Any]]
 """The decompositions by `OpOverload`."""
 
 
-@cache
 def all_decompositions() -> Decompositions:
     """Returns the decompositions to ops most of which torch-mlir and IREE support."""
+    return {**_all(), **quantized_decompositions()}
+
+
+def default_decompositions() -> Decompositions:
+    """Returns the decompositions of ops that hipgraft does not convert."""
+    return {**_default(), **quantized_decompositions()}
+
+
+@cache
+def _all() -> Decompositions:
     table = {**fx_decompositions.get_decomposition_table(), **_OWN}
     # PyTorch's rule returns no logarithms; `legalize_attention` rewrites the op.
     del table[aten._scaled_dot_product_flash_attention_for_cpu.default]
@@ -28,9 +38,8 @@ def all_decompositions() -> Decompositions:
 
 
 @cache
-def default_decompositions() -> Decompositions:
-    """Returns the decompositions of ops that hipgraft does not convert."""
-    table = all_decompositions()
+def _default() -> Decompositions:
+    table = _all()
     context = make_context()
     return {op: rule for op, rule in table.items() if op in _OWN or not _stays(op, context)}
 

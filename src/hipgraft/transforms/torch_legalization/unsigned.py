@@ -6,6 +6,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.torch_dialect import aten_name, cast, extents_and_element, torch_op, vtensor_type
 
 _UNSIGNED, _WIDE = "ui8", "si32"
+_FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
 
 OPERATORS = frozenset(
     f"aten.{name}"
@@ -21,6 +22,12 @@ OPERATORS = frozenset(
     )
 )  # fmt: skip
 """The operators for which `widened` is right."""
+
+CASTS = (
+    "aten._to_copy", "aten.to.dtype", "aten.to.dtype_layout", "aten.to.other", "aten.type_as",
+    "prims.convert_element_type",
+)  # fmt: skip
+"""The operators that convert elements."""
 
 
 def widened(op: ir.Operation) -> list[ir.Value] | None:
@@ -38,6 +45,17 @@ def widened(op: ir.Operation) -> list[ir.Value] | None:
         cast(one, _UNSIGNED) if kind != one.type else one
         for one, kind in zip(made.results, kinds, strict=True)
     ]
+
+
+def truncated(op: ir.Operation) -> ir.Value | None:
+    """Converts floats to unsigned bytes by way of 32 bits: torch-mlir takes these for signed, too.
+
+    As in PyTorch, whole numbers beyond the range keep the lowest bits.
+    """
+    read = extents_and_element(op.operands[0].type)
+    if read is None or read[1] not in _FLOATS or not _is_unsigned(op.results[0]):
+        return None
+    return cast(cast(op.operands[0], _WIDE), _UNSIGNED)
 
 
 def _is_unsigned(value: ir.Value) -> bool:

@@ -253,7 +253,9 @@ def _cast(dtype_index: int, converter: Converter, op: TorchOp) -> Sequence[Tenso
         return [found]
     if not isinstance(element, ir.FloatType) and not _is_quantized_cast(tensor, element):
         raise Declined("integer-cast", f"casts {tensor.element_type} to {element}")
-    if ",ui" in str(op.operation.operands[0].type):
+    kinds = [op.operation.operands[0].type, op.operation.results[0].type]
+    from_unsigned, to_unsigned = (",ui" in str(kind) for kind in kinds)
+    if from_unsigned or (to_unsigned and tensor.is_float):
         raise Declined("unsigned-cast", "hipDNN's integers are signed")
     return [converter.pointwise("identity", [tensor], element)]
 
