@@ -53,6 +53,9 @@ def lower_concatenation(op: ir.Operation, lowering: Lowering) -> Tensor | None:
     if not 2 <= len(parts) <= _MOST_PARTS or len(parts) < len(values) or dim is None:
         return None
     shape = parts[0].tensor.shape
+    has_elements = all(0 not in part.tensor.shape for part in parts)
+    if not shape or not has_elements or len({part.tensor.element for part in parts}) > 1:
+        return None
     dim %= len(shape)
     if _are_halves(parts) and dim == len(shape) - 1 > 0:
         make = _gathered if has_short_rows(shape) else _selected
@@ -87,7 +90,7 @@ def _part(value: ir.Value, lowering: Lowering) -> _Part | None:
 
 def _are_halves(parts: Sequence[_Part]) -> bool:
     tensors = [part.tensor for part in parts]
-    return len({tensor.shape for tensor in tensors}) == 1 and len(parts) == 2
+    return len(parts) == 2 and len({tensor.shape for tensor in tensors}) == 1
 
 
 def _negated(value: ir.Value) -> ir.Value | None:
