@@ -53,8 +53,7 @@ def lower_concatenation(op: ir.Operation, lowering: Lowering) -> Tensor | None:
     if not 2 <= len(parts) <= _MOST_PARTS or len(parts) < len(values) or dim is None:
         return None
     shape = parts[0].tensor.shape
-    has_elements = all(0 not in part.tensor.shape for part in parts)
-    if not shape or not has_elements or len({part.tensor.element for part in parts}) > 1:
+    if not shape or len({part.tensor.element for part in parts}) > 1:
         return None
     dim %= len(shape)
     if _are_halves(parts) and dim == len(shape) - 1 > 0:

@@ -78,7 +78,7 @@ func.func @contiguous(%a: tensor<1x32x49xf16>, %b: tensor<1x16x49xf16>) -> tenso
 
 // -----
 
-// torch-mlir converts parts of other types, and drops empty ones.
+// torch-mlir converts parts of other types.
 
 // CHECK-LABEL: module @mixed_gfx942
 // CHECK:         torch.aten.cat
@@ -96,24 +96,4 @@ func.func @mixed(%a: tensor<2x32x49xf16>, %b: tensor<2x16x49xf32>) -> tensor<2x4
     "hipdnn.yield"(%4) : (tensor<2x48x49xf32>) -> ()
   }) {name = "mixed"} : (tensor<2x32x49xf16>, tensor<2x16x49xf32>) -> tensor<2x48x49xf32>
   return %g : tensor<2x48x49xf32>
-}
-
-// -----
-
-// CHECK-LABEL: module @empty_gfx942
-// CHECK:         torch.aten.cat
-func.func @empty(%a: tensor<2x32x49xf16>, %b: tensor<2x0x49xf16>) -> tensor<2x32x49xf16> {
-  %g = "hipdnn.fallback"(%a, %b) ({
-  ^bb0(%x: tensor<2x32x49xf16>, %y: tensor<2x0x49xf16>):
-    %0 = torch_c.from_builtin_tensor %x : tensor<2x32x49xf16> -> !torch.vtensor<[2,32,49],f16>
-    %1 = torch_c.from_builtin_tensor %y : tensor<2x0x49xf16> -> !torch.vtensor<[2,0,49],f16>
-    %2 = torch.prim.ListConstruct %0, %1
-      : (!torch.vtensor<[2,32,49],f16>, !torch.vtensor<[2,0,49],f16>) -> !torch.list<vtensor>
-    %dim = torch.constant.int 1
-    %3 = torch.aten.cat %2, %dim
-      : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[2,32,49],f16>
-    %4 = torch_c.to_builtin_tensor %3 : !torch.vtensor<[2,32,49],f16> -> tensor<2x32x49xf16>
-    "hipdnn.yield"(%4) : (tensor<2x32x49xf16>) -> ()
-  }) {name = "empty"} : (tensor<2x32x49xf16>, tensor<2x0x49xf16>) -> tensor<2x32x49xf16>
-  return %g : tensor<2x32x49xf16>
 }
