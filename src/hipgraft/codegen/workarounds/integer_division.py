@@ -19,19 +19,20 @@ INTEGER_DIVISION = Workaround(
 
 _SIGNED = ("arith.divsi", "arith.floordivsi", "arith.ceildivsi", "arith.remsi")
 _UNSIGNED = ("arith.divui", "arith.ceildivui", "arith.remui")
+_NAMES = frozenset({*_SIGNED, *_UNSIGNED})
 _EQUAL = 0  # predicate of `arith.cmpi`
 
 
 def guard_divisions(module: ir.Module) -> int:
-    """Lets divisions of integers by any number go on; returns how many it changes.
+    """Lets divisions of elements by any number go on; returns how many it changes.
 
     Args:
-        module: after torch ops were lowered.
+        module: after torch ops were lowered; what it divides outside of kernels are extents, whose
+            divisors `check_extents` asserts.
     """
     if not INTEGER_DIVISION.is_on:
         return 0
-    names = {*_SIGNED, *_UNSIGNED}
-    found = [op for op in walk(module.operation) if op.name in names and _may_trap(op)]
+    found = [op for op in walk(module.operation) if op.name in _NAMES and _may_trap(op)]
     for op in found:
         with ir.InsertionPoint(op), op.location:
             _guard(op)
@@ -39,8 +40,9 @@ def guard_divisions(module: ir.Module) -> int:
 
 
 def _may_trap(op: ir.Operation) -> bool:
-    divisor = op.operands[1].owner
-    if not isinstance(op.result.type, ir.IntegerType):
+    divisor, parent = op.operands[1].owner, op.parent
+    is_element = parent is not None and not parent.operation.name.endswith(".func")
+    if not is_element or not isinstance(op.result.type, ir.IntegerType):
         return False
     if isinstance(divisor, ir.Block) or divisor.name != "arith.constant":
         return True
