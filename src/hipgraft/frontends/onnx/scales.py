@@ -48,7 +48,8 @@ def settle_scales(
 def _forget_shapes(graph: onnx.GraphProto) -> None:
     del graph.value_info[:]
     for result in graph.output:
-        result.type.tensor_type.ClearField("shape")
+        if result.type.HasField("tensor_type"):
+            result.type.tensor_type.ClearField("shape")
 
 
 def _is_scaled(node: onnx.NodeProto) -> bool:
