@@ -284,6 +284,7 @@ def grouped_query_attention(s: Source) -> Draw:
     is_prompt = s.one_of(True, False)
     rows = s.extent() if is_prompt else 1
     past = 0 if is_prompt else s.extent(2, 4)
+    cache = s.one_of(0, rows + 2) if is_prompt else past  # a prompt does not read it
     rotary = s.one_of(0, 1)
     packed = s.one_of(True, False)
     width = (heads + 2 * shared) * size if packed else heads * size
@@ -294,8 +295,8 @@ def grouped_query_attention(s: Source) -> Draw:
         "q": s.f32(batch, rows, width),
         "k": None if packed else s.f32(batch, rows, shared * size),
         "v": None if packed else s.f32(batch, rows, shared * size),
-        "past_k": None if is_prompt else s.f32(batch, shared, past, size),
-        "past_v": None if is_prompt else s.f32(batch, shared, past, size),
+        "past_k": s.f32(batch, shared, cache, size) if cache else None,
+        "past_v": s.f32(batch, shared, cache, size) if cache else None,
         "lengths": lengths,
         "total!": np.int32(past + rows),
         "cos": s.f32(16, size // 2) if rotary else None,
@@ -310,7 +311,7 @@ def grouped_query_attention(s: Source) -> Draw:
         if s.one_of(True, False, False):
             attributes[name] = value
     # The rows of a cache beyond a sequence's length are not.
-    defined = 3 if lengths.min() == past + rows - 1 else 1
+    defined = 3 if lengths.min() == past + rows - 1 and cache == past else 1
     outputs = ("y", "present_k", "present_v")
     return Draw("GroupQueryAttention", operands, attributes, outputs, defined)
 
