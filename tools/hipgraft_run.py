@@ -199,7 +199,9 @@ def _check_runtime(flags: argparse.Namespace) -> None:
     if flags.runtime != RUNTIMES[0] and is_bundle(flags.model):
         raise HipgraftError(f"a bundle runs by --runtime={RUNTIMES[0]} only")
     if flags.runtime == "jit" and flags.device == "cpu":
-        raise HipgraftError("--runtime=jit runs programs for GPUs; those for 'cpu' have no launches")
+        raise HipgraftError(
+            "--runtime=jit runs programs for GPUs; those for 'cpu' have no launches"
+        )
 
 
 def _inputs(
