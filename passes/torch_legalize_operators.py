@@ -319,8 +319,8 @@ class TorchLegalizeOperatorsPass(Pass):
     Drops assertions and ops that do nothing at inference, rewrites group and instance norm to layer
     norm, multiplies two operands of an `aten.einsum` at a time, writes whole slices as parts of a
     concatenation, computes only the positions of a convolution that are read, computes on unsigned
-    bytes in 32 bits and converts floats to them by way of these, and rewrites ops without a registered form (`aten.diff`, `aten.squeeze.dims`,
-    ...).
+    bytes in 32 bits, by way of which it also converts floats to them, and rewrites ops without a
+    registered form (`aten.diff`, `aten.squeeze.dims`, ...).
 
     Before:
         ```mlir
