@@ -21,12 +21,29 @@ func.func @sandwich(%x: tensor<64x512xf32>, %r: tensor<64x512xf32>, %s: tensor<1
 
 // CHECK-LABEL: func.func @side_by_side
 // CHECK:         "hipdnn.graph"
-// CHECK:           "hipdnn.pointwise"
 // CHECK:           "hipdnn.rmsnorm"
 // CHECK:           "hipdnn.rmsnorm"
 // CHECK:           "hipdnn.yield"
 // CHECK-NOT:     "hipdnn.graph"
 func.func @side_by_side(%x: tensor<64x512xf32>, %s: tensor<1x512xf32>, %t: tensor<1x512xf32>) -> (tensor<64x512xf32>, tensor<64x512xf32>) {
+  %e = arith.constant dense<1.0e-5> : tensor<1xf32>
+  %0 = "hipdnn.rmsnorm"(%x, %s, %e) {forward_phase = "INFERENCE"} : (tensor<64x512xf32>, tensor<1x512xf32>, tensor<1xf32>) -> tensor<64x512xf32>
+  %1 = "hipdnn.rmsnorm"(%x, %t, %e) {forward_phase = "INFERENCE"} : (tensor<64x512xf32>, tensor<1x512xf32>, tensor<1xf32>) -> tensor<64x512xf32>
+  return %0, %1 : tensor<64x512xf32>, tensor<64x512xf32>
+}
+
+// -----
+
+// What several norms read is stored, or each lane would keep its rows in its own memory.
+
+// CHECK-LABEL: func.func @of_a_computed_tensor
+// CHECK:         "hipdnn.graph"
+// CHECK:           "hipdnn.yield"
+// CHECK:         "hipdnn.graph"
+// CHECK:           "hipdnn.rmsnorm"
+// CHECK:           "hipdnn.yield"
+// CHECK-NOT:     "hipdnn.graph"
+func.func @of_a_computed_tensor(%x: tensor<64x512xf32>, %s: tensor<1x512xf32>, %t: tensor<1x512xf32>) -> (tensor<64x512xf32>, tensor<64x512xf32>) {
   %e = arith.constant dense<1.0e-5> : tensor<1xf32>
   %0 = "hipdnn.pointwise"(%x) {mode = "exp"} : (tensor<64x512xf32>) -> tensor<64x512xf32>
   %1 = "hipdnn.rmsnorm"(%0, %s, %e) {forward_phase = "INFERENCE"} : (tensor<64x512xf32>, tensor<1x512xf32>, tensor<1xf32>) -> tensor<64x512xf32>

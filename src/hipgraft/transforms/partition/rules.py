@@ -84,10 +84,39 @@ def group_declined(program: Program, members: Collection[int]) -> str | None:
         return f"the graph would read and write more than {MAX_BINDINGS} tensors"
     anchors = {one for one in members if program.ops[one].role is Role.ANCHOR}
     if not anchors:
-        return None
+        return _norms_declined(program, members)
     if any(program.producer[value] in members for one in anchors for value in program.reads[one]):
         return "a contraction starts a graph"
     return _stores_beside(program, members, anchors)
+
+
+def _norms_declined(program: Program, members: Collection[int]) -> str | None:
+    """Returns why norms do not share a kernel with what they read.
+
+    IREE keeps a row that several norms read in each lane's own memory, which some targets access
+    hundreds of times as slowly as registers.
+    """
+    norms = [op for op in members if program.ops[op].role is Role.NORM]
+    seen = set[int]()
+    for norm in norms if len(norms) > 1 else ():
+        found = _computed_for(program, norm, members)
+        if not seen.isdisjoint(found):
+            return "several norms would read what the graph computes"
+        seen |= found
+    return None
+
+
+def _computed_for(program: Program, norm: int, members: Collection[int]) -> set[int]:
+    """Returns the ops of a group whose results a norm reads, up to other norms."""
+    found, waiting = set[int](), [norm]
+    while waiting:
+        for value in program.reads[waiting.pop()]:
+            source = program.producer[value]
+            if source in members and source not in found:
+                found.add(source)
+                if program.ops[source].role is not Role.NORM:
+                    waiting.append(source)
+    return found
 
 
 def _stores_beside(program: Program, members: Collection[int], anchors: set[int]) -> str | None:
