@@ -25,7 +25,7 @@ def is_clear(candidate: Draft) -> bool:
     if integers and candidate.op == "Pow":
         return _has_clear_power(*candidate.inputs)
     operators = {candidate.op, *candidate.following}
-    if not operators.isdisjoint(("ArgMax", "ArgMin", "ReduceMean")):  # none of an empty tensor
+    if not operators.isdisjoint(("ArgMax", "ArgMin", "ReduceMean")):  # undefined if empty
         return all(one is None or bool(np.size(one)) for one in candidate.inputs)
     # Logarithms are rounded to integers, and those of no positive number are none.
     return not (integers and candidate.op.startswith("ReduceLog")) and _is_defined(candidate)

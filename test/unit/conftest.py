@@ -129,15 +129,9 @@ def shared_worker(service_of_all_tests: CompileService) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def results(request: pytest.FixtureRequest) -> Results:
     """Results of a module's cases, of those alone that are selected."""
-    from lowering_cases import Results
+    from lowering_cases import Results, selected
 
-    chosen = [
-        item.callspec.params["case"]
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and item.path == request.path
-        if "results" in item.fixturenames
-    ]
-    return Results(chosen)
+    return Results(selected(request, "results", "case"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,6 +11,7 @@ from typing import Any
 import iree.runtime as iree_runtime
 import ml_dtypes
 import numpy as np
+import pytest
 from emulator import run_kernel
 
 from hipgraft.codegen.iree.session import get_session
@@ -190,6 +191,16 @@ def note_fields(op: ir.OpView) -> None:
     names.update(one.name for one in wrapped.operand_fields if wrapped.operand_values(one))
     names.update(one.name for one in wrapped.result_fields if wrapped.result_values(one))
     names.update(op.operation.attributes)
+
+
+def selected(request: pytest.FixtureRequest, fixture: str, parameter: str) -> list[Any]:
+    """Returns the values of a parameter in a module's selected tests that use a fixture."""
+    return [
+        item.callspec.params[parameter]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path
+        if fixture in item.fixturenames
+    ]
 
 
 class Results(Mapping[str, list[Array]]):

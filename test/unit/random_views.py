@@ -15,6 +15,7 @@ from lowering_cases import ELEMENTS, Array, Case
 from random_graphs import placed
 
 from hipgraft.codegen.layout import Layout
+from hipgraft.ir.strided_view import StridedView
 
 Random = np.random.Generator
 
@@ -338,15 +339,6 @@ OPERATIONS: dict[str, Callable[[Random], Operation]] = {
 """Functions that draw a fallback's operation, by name."""
 
 
-def stored_strides(shape: Sequence[int], order: Sequence[int]) -> list[int]:
-    """Returns the strides of a packed tensor whose dims are stored in the given order."""
-    steps, step = [0] * len(shape), 1
-    for dim in reversed(order):
-        steps[dim] = step
-        step *= shape[dim]
-    return steps
-
-
 def fallback(
     operation: Operation, places: Sequence[Layout], order: Sequence[int] | None = None
 ) -> str:
@@ -366,7 +358,8 @@ def fallback(
     operands = ", ".join(f"%x#{i}" for i in range(len(places)))
     written = ""
     if order is not None:
-        steps = stored_strides(operation.result.shape, order)
+        stored = StridedView.of_shape([operation.result.shape[dim] for dim in order])
+        steps = stored.permute(np.argsort(order).tolist()).strides
         written = f", result_strides = [array<i64: {', '.join(map(str, steps))}>]"
     return f"""
 func.func private @f() {{

@@ -16,7 +16,7 @@ import test_lowering_moe as moe
 import test_lowering_pointwise as pointwise
 import test_lowering_reductions as reductions
 import test_lowering_resample as resample
-from lowering_cases import Case, Results, build_graph
+from lowering_cases import Case, Results, build_graph, selected
 from programs import run_passes
 
 from hipgraft.codegen.lowering.all_ops import lower_container
@@ -87,18 +87,13 @@ def as_torch(case: Case) -> tuple[str, list[str]]:
 @pytest.fixture(scope="module")
 def forms(request: pytest.FixtureRequest) -> Results:
     """Results of the cases that are selected."""
-    chosen = [
-        item.callspec.params["name"]
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and item.path == request.path
-        if "forms" in item.fixturenames
-    ]
 
     def lower(case: Case) -> str:
         text, reasons = as_torch(case)
         assert not reasons
         return text
 
+    chosen = selected(request, "forms", "name")
     return Results([replace(CASES[name], name=called(name)) for name in chosen], lower)
 
 

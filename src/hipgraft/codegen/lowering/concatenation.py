@@ -18,6 +18,7 @@ from hipgraft.codegen.lowering.emit.flat import by_element, element_at, has_shor
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.workarounds.scatter_dim import dim_of
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import is_float
@@ -49,7 +50,7 @@ def lower_concatenation(op: ir.Operation, lowering: Lowering) -> Tensor | None:
     """Returns the result of a `torch.aten.cat`; None for forms that are left to IREE."""
     values = list(ir.OpResult(op.operands[0]).owner.operands)
     parts = [part for value in values if (part := _part(value, lowering)) is not None]
-    dim = _dim(op)
+    dim = dim_of(op)
     if not 2 <= len(parts) <= _MOST_PARTS or len(parts) < len(values) or dim is None:
         return None
     shape = parts[0].tensor.shape
@@ -100,13 +101,6 @@ def _negated(value: ir.Value) -> ir.Value | None:
     op = PointwiseOp(owner.operation)
     same = op.in_0.type == value.type
     return op.in_0 if op.mode is PointwiseMode.NEG and same else None
-
-
-def _dim(op: ir.Operation) -> int | None:
-    owner = op.operands[1].owner
-    if isinstance(owner, ir.Block) or owner.name != "torch.constant.int":
-        return None
-    return ir.IntegerAttr(owner.attributes["value"]).value
 
 
 def _selected(emitter: Emitter, first: _Part, second: _Part) -> Tensor:

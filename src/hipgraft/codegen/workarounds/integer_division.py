@@ -24,11 +24,12 @@ _EQUAL = 0  # predicate of `arith.cmpi`
 
 
 def guard_divisions(module: ir.Module) -> int:
-    """Lets divisions of elements by any number go on; returns how many it changes.
+    """Guards divisions of elements, in place; returns how many.
+
+    Divisions outside of kernels compute extents, whose divisors `check_extents` asserts.
 
     Args:
-        module: after torch ops were lowered; what it divides outside of kernels are extents, whose
-            divisors `check_extents` asserts.
+        module: module after torch ops were lowered.
     """
     if not INTEGER_DIVISION.is_on:
         return 0

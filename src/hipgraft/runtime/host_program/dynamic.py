@@ -81,7 +81,7 @@ def as_noted(function: ir.Operation, tensors: Sequence[Tensor]) -> list[Tensor]:
     """Returns tensors with the model's names and element types.
 
     Args:
-        function: that tells the names and types by its attributes.
+        function: function whose attributes hold the names and types.
         tensors: its inputs, or inputs and results.
     """
     names, elements = noted_names(function), noted_elements(function)

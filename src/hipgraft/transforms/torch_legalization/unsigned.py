@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.element_types import is_float
 from hipgraft.ir.torch_dialect import aten_name, cast, extents_and_element, torch_op, vtensor_type
 
 _UNSIGNED, _WIDE = "ui8", "si32"
-_FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
 
 OPERATORS = frozenset(
     f"aten.{name}"
@@ -53,7 +53,7 @@ def truncated(op: ir.Operation) -> ir.Value | None:
     As in PyTorch, whole numbers beyond the range keep the lowest bits.
     """
     read = extents_and_element(op.operands[0].type)
-    if read is None or read[1] not in _FLOATS or not _is_unsigned(op.results[0]):
+    if read is None or not is_float(read[1]) or not _is_unsigned(op.results[0]):
         return None
     return cast(cast(op.operands[0], _WIDE), _UNSIGNED)
 

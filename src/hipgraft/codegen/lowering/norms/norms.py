@@ -89,10 +89,10 @@ def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
 
 
 def _operand(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
-    """Returns the operand, a single row with all its dims.
+    """Returns the operand; a single row has all its dims.
 
-    Without these, which a norm before it removes, sums have one more loop, of extent 1, and IREE
-    computes wrong sums.
+    The result of another norm lacks those of extent 1. Its sums would then have a loop of extent 1,
+    for which IREE computes wrong sums.
     """
     x = lowering.tensor(op.x)
     return lowering.emitter.logical(x) if _is_one_row(lowering.target, op) else x
