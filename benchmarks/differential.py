@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clear_models import have_inferred_shapes, is_clear
+from clear_models import REFERENCE_OPSET, have_inferred_shapes, is_clear
 from random_onnx import Draft, draft
 
 from hipgraft.onnx_backend.cases import OUTCOMES, Case, Outcome, check, difference, run_contained
@@ -38,9 +38,6 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper
-
-_REFERENCE_OPSET = 13
-"""The first opset whose operators the reference implementation computes as defined."""
 
 _WRONG_REFERENCE = ("GRU", "LRN", "LSTM", "LpNormalization", "RNN")
 """The operators that the reference implementation gets wrong for some operands."""
@@ -56,7 +53,7 @@ def wanted(candidate: Draft, model: onnx.ModelProto) -> list[np.ndarray] | None:
         return None
     if candidate.op in _WRONG_REFERENCE and results == [None]:
         return None
-    if candidate.opset >= _REFERENCE_OPSET:
+    if candidate.opset >= REFERENCE_OPSET:
         results.append(_reference(candidate, model))
     results = [one for one in results if one]
     if not results or any(len(one) != len(results[0]) for one in results):
@@ -171,12 +168,31 @@ def evaluate(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[Any] 
     feeds = dict(zip(names, arrays, strict=True))
     for index, node in enumerate(model.graph.node):  # names are locations, which may be equal
         node.name = str(index)
+    _compare_integers(model.graph)
     runner = _Feeds(feeds)
     # The reference implementation rounds integer quotients down.
     try:
         return _onnxruntime(runner, model) or _reference(runner, model)
     except RuntimeError:
         return None
+
+
+def _compare_integers(graph: onnx.GraphProto) -> None:
+    """Rewrites `Max` and `Min` of two `int64`; onnxruntime ignores the upper halves of some."""
+    values = (*graph.value_info, *graph.output)
+    long = {v.name for v in values if v.type.tensor_type.elem_type == onnx.TensorProto.INT64}
+    nodes: list[onnx.NodeProto] = []
+    for node in graph.node:
+        if node.op_type not in ("Max", "Min") or len(node.input) != 2 or node.output[0] not in long:
+            nodes.append(node)
+            continue
+        left, right = node.input
+        compare = "Greater" if node.op_type == "Max" else "Less"
+        is_left = f"{node.output[0]}_is_left"
+        nodes.append(helper.make_node(compare, [left, right], [is_left]))
+        nodes.append(helper.make_node("Where", [is_left, left, right], node.output))
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,7 @@ def draft(rng: random.Random, pattern: str) -> Draft:
     ]
     outputs = rng.randint(max(schema.min_output, 1), max(min(schema.max_output, 3), 1))
     following = tuple(rng.choices(tuple(FOLLOWING), k=rng.choice((0, 0, 0, 0, 1, 1, 2))))
-    if rng.random() < 0.04:
+    if rng.random() < 0.08:
         constant = [array is not None for array in inputs]
     views = _views(rng, inputs, constant) if opset >= VIEWED_OPSET else {}
     is_square = len(inputs) > 1 and _is_alike(inputs[0], inputs[1]) and rng.random() < 0.08
