@@ -8,6 +8,12 @@ import numpy as np
 import onnx
 from random_onnx import Draft
 
+RANKING = frozenset(
+    {"ArgMax", "ArgMin", "Cast", "CastLike", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceMax",
+     "ReduceMin", "TopK"}
+)  # fmt: skip
+"""Operators whose results for NaNs differ between implementations."""
+
 REFERENCE_OPSET = 13
 """The first opset whose operators the reference implementation computes as defined."""
 
@@ -15,6 +21,13 @@ REFERENCE_OPSET = 13
 def is_clear(candidate: Draft) -> bool:
     """Whether ONNX defines the result, even if onnxruntime or the reference accept the model."""
     axes = candidate.attributes.get("axes", ())
+    operators = {candidate.op, *candidate.following}
+    if not operators.isdisjoint(RANKING) and any(map(_has_nan, candidate.inputs)):
+        return False
+    if not operators.isdisjoint(("ArgMax", "ArgMin", "ReduceMean")):  # undefined if empty
+        empty = any(one is not None and not np.size(one) for one in candidate.inputs)
+        if empty or (candidate.op == "Shape" and not np.ndim(candidate.inputs[0])):
+            return False
     integers = any(one is not None and one.dtype.kind in "iu" for one in candidate.inputs[:1])
     if len(set(axes)) < len(axes):
         return False
@@ -27,9 +40,6 @@ def is_clear(candidate: Draft) -> bool:
         return candidate.inputs[1] is not None and bool(candidate.inputs[1].all())
     if integers and candidate.op == "Pow":
         return _has_clear_power(*candidate.inputs)
-    operators = {candidate.op, *candidate.following}
-    if not operators.isdisjoint(("ArgMax", "ArgMin", "ReduceMean")):  # undefined if empty
-        return all(one is None or bool(np.size(one)) for one in candidate.inputs)
     # Logarithms are rounded to integers, and those of no positive number are none.
     return not (integers and candidate.op.startswith("ReduceLog")) and _is_defined(candidate)
 
@@ -46,6 +56,8 @@ def _is_defined(candidate: Draft) -> bool:
             for name, default in (("time", 0), ("batch", 1))
         )
         return {time, batch} == {0, 1} and bool((lengths <= x.shape[time]).all())
+    if str(candidate.attributes.get("auto_pad")).startswith("SAME") and _is_cropped(candidate):
+        return False
     if candidate.op == "OneHot":  # fractions are truncated, but the reference compares them
         return bool(np.all(candidate.inputs[0] == np.trunc(candidate.inputs[0])))
     if candidate.op == "QuantizeLinear":  # zeros divided by zeros
@@ -61,6 +73,19 @@ def _is_defined(candidate: Draft) -> bool:
     if candidate.op == "MeanVarianceNormalization":  # of one element, a quotient of roundings
         return candidate.inputs[0] is not None and _is_spread(candidate)
     return True
+
+
+def _has_nan(array: np.ndarray | None) -> bool:
+    return array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any())
+
+
+def _is_cropped(candidate: Draft) -> bool:
+    """Whether strides exceed windows: some implementations then pad by negative amounts."""
+    window = candidate.attributes.get("kernel_shape")
+    if window is None:
+        window = np.shape(candidate.inputs[1])[2:]
+    strides = candidate.attributes.get("strides", [1] * len(window))
+    return any(stride > extent for stride, extent in zip(strides, window, strict=False))
 
 
 def _broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
@@ -83,10 +108,14 @@ def _has_clear_power(x: np.ndarray | None, exponent: np.ndarray | None) -> bool:
 
 
 def _is_spread(candidate: Draft) -> bool:
-    """Whether an axis of those that are normalized has several elements."""
-    shape = np.shape(candidate.inputs[0])
-    axes = candidate.attributes.get("axes", [0, 2, 3])
-    return any(-len(shape) <= axis < len(shape) and shape[axis] > 1 for axis in axes)
+    """Whether the elements that are normalized together differ by more than their rounding."""
+    x = candidate.inputs[0]
+    axes = tuple(candidate.attributes.get("axes", [0, 2, 3]))
+    try:
+        spread, mean = np.std(x, axis=axes), np.mean(x, axis=axes)
+    except (ValueError, TypeError):  # the axes do not fit
+        return False
+    return bool(np.all(spread > np.abs(mean) / 100) and np.all(spread > 0))
 
 
 def have_inferred_shapes(results: list[np.ndarray], model: onnx.ModelProto) -> bool:

@@ -19,14 +19,19 @@ _MOST_MEMORY = 64 << 20
 _MOST_ELEMENTS = 4096
 """The size limit of folded results; kernels compute larger tables faster than files load."""
 
-_NEVER = frozenset(
-    {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
-     "RandomUniformLike", "Loop", "Scan", "QuantizeLinear", "DequantizeLinear",
-     # The evaluator normalizes the first image only, and divides by a sum with signs.
-     "LRN", "LpNormalization",
-     # The evaluator ignores the lengths of sequences, and takes logarithms of zeros.
-     "GRU", "LSTM", "RNN", "LogSoftmax"}
+_FOLDS = frozenset(
+    {"Abs", "Add", "And", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast",
+     "CastLike", "Ceil", "Clip", "Compress", "Concat", "Constant", "ConstantOfShape", "Cos",
+     "CumSum", "Div", "Equal", "Erf", "Exp", "Expand", "EyeLike", "Flatten", "Floor", "Gather",
+     "GatherElements", "GatherND", "Greater", "GreaterOrEqual", "Identity", "IsInf", "IsNaN",
+     "Less", "LessOrEqual", "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "NonZero",
+     "Not", "OneHot", "Or", "Pad", "Pow", "Range", "Reciprocal", "ReduceMax", "ReduceMean",
+     "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "Reshape", "Round", "ScatterElements",
+     "ScatterND", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Slice", "Split", "Sqrt", "Squeeze",
+     "Sub", "Sum", "Tan", "Tanh", "Tile", "TopK", "Transpose", "Trilu", "Unique", "Unsqueeze",
+     "Where", "Xor"}
 )  # fmt: skip
+"""What computes shapes, indices and tables; the evaluator gets several other operators wrong."""
 
 _Constants = dict[str, np.ndarray]
 
@@ -130,7 +135,7 @@ def _evaluate(
     if node.op_type in ("Shape", "Size") and node.input[0] in shapes:
         return _extent(node, shapes[node.input[0]])
     inputs = {name for name in node.input if name}
-    if node.op_type in _NEVER or not inputs <= constants.keys() or _has_body(node):
+    if node.op_type not in _FOLDS or not inputs <= constants.keys():
         return None
     if any(_elements(shapes.get(name, [])) > _MOST_ELEMENTS for name in node.output):
         return None
@@ -173,10 +178,6 @@ def _extent(node: NodeProto, shape: list[int]) -> _Constants:
     bounds = {attribute.name: attribute.i for attribute in node.attribute}
     part = shape[bounds.get("start") : bounds.get("end")]
     return {node.output[0]: np.array(part, dtype=np.int64)}
-
-
-def _has_body(node: NodeProto) -> bool:
-    return any(attribute.HasField("g") for attribute in node.attribute)
 
 
 def evaluate(
