@@ -136,7 +136,7 @@ class Draft:
             stored = self._stored(index)
             if not self.constant[index]:
                 feeds[f"x{index}" if stored is array else f"s{index}"] = stored
-        return feeds
+        return {name: np.asarray(array) for name, array in feeds.items()}
 
     def _given(self) -> Iterator[tuple[int, np.ndarray]]:
         for index, array in enumerate(self.inputs):

@@ -169,3 +169,23 @@ def test_results_shaped_by_values_are_refused_with_the_operator(tmp_path, operat
     with pytest.raises(HipgraftError, match=f"'{operator}' is not supported: the shape") as error:
         read(path)
     assert error.value.location == f"m.onnx:/head/pick ({operator})"
+
+
+@pytest.mark.parametrize(
+    ("op", "attribute", "value"),
+    [("GatherND", "batch_dims", -2), ("ReduceMax", "keepdims", 2)],
+)
+def test_attributes_that_harm_inference(tmp_path, op, attribute, value):
+    """ONNX's shape inference reads outside of a shape, and ends the process."""
+    node = helper.make_node(op, ["x", "i"], ["y"], name="bad", **{attribute: value})
+    infos = [
+        helper.make_tensor_value_info("x", FLOAT, [3, 7]),
+        helper.make_tensor_value_info("i", INT64, [1]),
+    ]
+    results = [helper.make_tensor_value_info("y", FLOAT, None)]
+    graph = helper.make_graph([node], "g", infos, results)
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
+    with pytest.raises(HipgraftError, match=f"'{op}' with {attribute} = {value}, ") as error:
+        read(path)
+    assert error.value.location == "m.onnx:bad"

@@ -171,11 +171,13 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
             raise _at(path, problem, _name_of(node))
         for attribute in node.attribute if domain == "" else ():
             if attribute.name in _FLAGS and attribute.i not in (0, 1):
-                message = (
-                    f"ONNX operator '{node.op_type}' with {attribute.name} = {attribute.i}, "
-                    "which is neither 0 nor 1, is invalid"
-                )
-                raise _at(path, message, _name_of(node))
+                fault = "which is neither 0 nor 1"
+            elif attribute.name == "batch_dims" and attribute.i < 0:
+                fault = "which is negative"  # shape inference would read outside of a shape
+            else:
+                continue
+            given = f"ONNX operator '{node.op_type}' with {attribute.name} = {attribute.i}"
+            raise _at(path, f"{given}, {fault}, is invalid", _name_of(node))
 
 
 def unsupported_operator(node: onnx.NodeProto) -> str:
