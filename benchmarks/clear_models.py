@@ -15,11 +15,6 @@ REFERENCE_OPSET = 13
 def is_clear(candidate: Draft) -> bool:
     """Whether ONNX defines the result, even if onnxruntime or the reference accept the model."""
     axes = candidate.attributes.get("axes", ())
-    operators = {candidate.op, *candidate.following}
-    if not operators.isdisjoint(("ArgMax", "ArgMin", "ReduceMean")):  # undefined if empty
-        empty = any(one is not None and not np.size(one) for one in candidate.inputs)
-        if empty or (candidate.op == "Shape" and not np.ndim(candidate.inputs[0])):
-            return False
     integers = any(one is not None and one.dtype.kind in "iu" for one in candidate.inputs[:1])
     if len(set(axes)) < len(axes):
         return False
@@ -34,6 +29,16 @@ def is_clear(candidate: Draft) -> bool:
         return _has_clear_power(*candidate.inputs)
     # Logarithms are rounded to integers, and those of no positive number are none.
     return not (integers and candidate.op.startswith("ReduceLog")) and _is_defined(candidate)
+
+
+def averages_nothing(candidate: Draft, model: onnx.ModelProto) -> bool:
+    """Whether an operator without a result for no elements may read a tensor of no elements."""
+    if {candidate.op, *candidate.following}.isdisjoint(("ArgMax", "ArgMin", "ReduceMean")):
+        return False
+    values = (*model.graph.input, *model.graph.value_info)
+    shapes = [[dim.dim_value for dim in one.type.tensor_type.shape.dim] for one in values]
+    shapes += [list(tensor.dims) for tensor in model.graph.initializer]
+    return any(0 in shape for shape in shapes)
 
 
 _MOST = 1 << 24

@@ -32,7 +32,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clear_models import REFERENCE_OPSET, have_inferred_shapes, is_clear, is_extreme
+from clear_models import (
+    REFERENCE_OPSET,
+    averages_nothing,
+    have_inferred_shapes,
+    is_clear,
+    is_extreme,
+)
 from random_onnx import Draft, draft
 
 from hipgraft.onnx_backend.cases import OUTCOMES, Case, Outcome, check, difference, run_contained
@@ -125,7 +131,7 @@ def case_of(candidate: Draft, name: str) -> Case | None:
         onnx.checker.check_model(model)
     except Exception:  # ONNX rejects it
         return None
-    if not takes_results(candidate, model):
+    if not takes_results(candidate, model) or averages_nothing(candidate, model):
         return None
     results = wanted(candidate, model) if is_clear(candidate) else None
     if results is None or not have_inferred_shapes(results, model):

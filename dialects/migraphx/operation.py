@@ -106,7 +106,7 @@ def is_migraphx(operation: ir.Operation | ir.OpView) -> bool:
 
 
 def _element_text(element: str) -> str:
-    """An element type as MLIR's constraints call it."""
+    """The name that MLIR's type constraints have for an element type."""
     if element in (ANY_FLOAT, ANY_INTEGER):
         return element
     kind = ShapedType((), (), element)

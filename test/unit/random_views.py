@@ -256,7 +256,7 @@ def repeat(random: Random) -> Operation:
 
 
 def cumulative_sum(random: Random) -> Operation:
-    """Sums so far; of small whole numbers, so that they are exact."""
+    """Cumulative sums of small whole numbers, which are exact."""
     x = random.integers(-3, 4, extents(random, int(random.integers(2, 4)), 2048)).astype(np.float32)
     dim = _dim(random, x)
     result = np.cumsum(x, dim, dtype=np.float32)

@@ -65,7 +65,7 @@ def conv_bias_relu() -> Run:
 
 
 def padded_sum() -> Run:
-    """Rows with gaps in and out, and an operand that is one row, broadcast by its strides."""
+    """Inputs and results with gaps between rows, and a row that strides of 0 broadcast."""
     gaps = {"strides": [192, 64, 8, 1]}
     source = graph(
         [pointwise("sub", 1, 2, out=3)],

@@ -162,13 +162,10 @@ class _Child:
         self.kill()
 
     def kill(self) -> None:
-        """Ends the process and the workers in its process group, unless it has ended.
-
-        Its workers end with it.
-        """
+        """Ends the process and the workers in its process group, unless it has ended."""
         if self.is_alive():
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         for stream in (self._jobs, self._answers, self._said):
-            with suppress(OSError):  # of what was not sent
+            with suppress(OSError):  # bytes that were not sent
                 stream.close()

@@ -56,7 +56,7 @@ def _compile(request: Request, nodes: list[int]) -> None:
         name: make_info(name, kinds[name].element, shapes.get(name))
         for name in (*boundary.inputs, *boundary.outputs)
     }
-    # In the folder of the constants.
+    # External data is found beside the file.
     with NamedTemporaryFile(dir=request.kept.parent, suffix=".onnx") as file:
         onnx.save(graph.extract(nodes, infos), file.name)
         module = read_each([(Path(file.name), {})], make_context())

@@ -147,7 +147,7 @@ class Verifier:
         return Verdict("right", parts)
 
     def _samples(self, kernel: Kernel) -> dict[int, int]:
-        """Returns n by the number of each launch of which only every n-th workgroup runs.
+        """Returns the launches that run only every n-th workgroup: n by the number of the launch.
 
         Only the last launch can be sampled, because others read what a launch stores.
         """
