@@ -145,7 +145,7 @@ class _Child:
         self._said.seek(0)
         lines = self._said.read().decode(errors="backslashreplace").splitlines()
         errors = [line for line in lines if "error: " in line]
-        last = f": {lines[-1]}" if lines and status > 0 else ""  # of a traceback
+        last = f": {lines[-1]}" if lines and status > 0 else ""  # the end of a traceback
         return status, (errors or [f"the compiler ended with status {status}{last}"])[0]
 
     def memory(self) -> int:

@@ -18,7 +18,7 @@ DEEPEST = 256
 """Limit on the nesting of brackets, regions and aliases in a module; models nest about 30 levels.
 Stacks hold some ten thousand levels of MLIR's, and 1000 of Python's passes."""
 
-_LEAST_SECONDS = 4  # of processor time for the smallest files, which are read in milliseconds
+_LEAST_SECONDS = 4  # CPU time limit for the smallest files, which are read in milliseconds
 _BYTES_A_SECOND = 1 << 20
 _LARGEST_ALIAS = 1 << 20  # attributes; the text of any real module is longer
 _FEW_ELEMENTS = 16

@@ -9,7 +9,7 @@ from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.io import walk
 
 _ROUND = 1.5 * 2.0**52  # added and subtracted, rounds to an integer
-_PREDICATES = {"equal": 1, "greater": 2, "unordered": 14}  # of `arith.cmpf`
+_PREDICATES = {"equal": 1, "greater": 2, "unordered": 14}  # values of `arith.CmpFPredicate`
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from onnx import helper
 from hipgraft.frontends.onnx.legalization.writer import Array, Refused, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
-_MOST_ELEMENTS = 1 << 24  # of a table: 64 MiB in f32
+_MOST_ELEMENTS = 1 << 24  # a table of 64 MiB in f32
 _AXIS_IS_AN_INPUT = 20  # since this opset
 
 

@@ -176,7 +176,7 @@ def _power(writer: Writer, kind: Narrow) -> None:
     base = x if stored is None else stored.decode(writer, x)
     if counts is not None:
         exponent = counts.decode(writer, exponent)
-        if counts.name == "ui64":  # of large ones, only the parity matters
+        if counts.name == "ui64":  # only the parity of large counts matters
             is_large = writer.op("Less", exponent, writer.like_int(0))
             parity = writer.op("Mod", exponent, writer.like_int(2))
             far = writer.op("Add", parity, writer.like_int(126))
