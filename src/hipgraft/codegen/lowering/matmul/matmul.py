@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import Lowering, accumulator_type, alternative, lowers
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.padding import cropped, padded
+from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.small_floats import BYTES
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.matmul.forms import (
@@ -24,7 +24,7 @@ from hipgraft.codegen.lowering.matmul.scalar_tiles import (
 )
 from hipgraft.codegen.lowering.matmul.split import multiply_in_parts, parts_of_row
 from hipgraft.codegen.target import Target, TargetKind
-from hipgraft.codegen.workarounds.batched_rows import rows_to_add
+from hipgraft.codegen.workarounds.batched_rows import batch_of, has_innermost_rows
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
 from hipgraft.codegen.workarounds.transposed_depth import masked_in_depth
 from hipgraft.dialects.hipdnn import MatmulOp
@@ -136,8 +136,8 @@ def multiply(
         b: right matrices [batch..., K, N].
         shape: shape of the result [batch..., M, N].
         accumulator: element type of the result.
-        order: preferred storage order of the result's dims; logical order if None. A product that
-            writes that order costs less than transposing its result.
+        order: storage order of the result's dims; if None, logical order unless that does not
+            compile. A product that writes an order costs less than transposing its result.
     """
     rank = len(shape)
     folded = _fold_rows(emitter, a, b, accumulator)
@@ -146,18 +146,23 @@ def multiply(
     # Dims of extent 1 get no loop, because IREE's matmul pipelines depend on the number of batch
     # loops.
     batch = [dim for dim in range(rank - 2) if shape[dim] > 1]
-    missing = rows_to_add(emitter.target, b, shape) if batch else 0
-    if missing:
-        return _with_more_rows(emitter, a, b, shape, missing, accumulator)
+    kept = [*batch, rank - 2, rank - 1]
+    wanted = tuple(dim for dim in order or range(rank) if dim in kept)
+    dims = wanted
+    if has_innermost_rows(emitter.target, b, shape, wanted):
+        last = (*batch_of(b, shape), rank - 1)
+        dims = (*(dim for dim in wanted if dim not in last), *last)
     a, b = (_squeeze(emitter, value, batch) for value in (a, b))
     if batch:
         a = masked_in_depth(emitter, a, b)
-    kept, order = [*batch, rank - 2, rank - 1], order or range(rank)
-    stored = tuple(kept.index(dim) for dim in order if dim in kept)
+    stored = tuple(kept.index(dim) for dim in dims)
     form = Tensor("", tuple(shape[dim] for dim in kept), accumulator, stored)
     product = _contract(emitter, a, b, emitter.filled(form, 0))
-    product = replace(product, shape=tuple(shape), dims=tuple(kept[dim] for dim in stored))
-    return emitter.in_order(product, order)
+    product = replace(product, shape=tuple(shape), dims=dims)
+    if dims == wanted:
+        return emitter.in_order(product, order or range(rank))
+    product = emitter.barrier(product)  # IREE would fuse a transposition into the product
+    return emitter.in_order(product, order) if order else product
 
 
 def multiply_whole(
@@ -177,21 +182,6 @@ def _deeper(emitter: Emitter, value: Tensor, more: Sequence[int]) -> Tensor:
     while value.rank < 4:
         value = value.with_unit_dim(0)
     return padded(emitter, value, [0] * (value.rank - 2), [0] * (value.rank - 4) + list(more))
-
-
-def _with_more_rows(
-    emitter: Emitter, a: Tensor, b: Tensor, shape: Sequence[int], extra: int, accumulator: str
-) -> Tensor:
-    """Multiplies with `extra` rows of zeros appended to `a`, and crops the result."""
-    while a.rank < 4:  # only dims after the first two can be padded
-        a, b = a.with_unit_dim(0), b.with_unit_dim(0)
-    lead = (1,) * (a.rank - len(shape))
-    before, after = [0] * (a.rank - 2), [0] * (a.rank - 4)
-    tall = padded(emitter, a, before, [*after, extra, 0])
-    wide = (*lead, *shape[:-2], shape[-2] + extra, shape[-1])
-    # Without a barrier IREE would fuse the crop back into the product.
-    product = emitter.barrier(multiply(emitter, tall, b, wide, accumulator))
-    return emitter.reshape(cropped(emitter, product, before, [*after, -extra, 0]), shape)
 
 
 def _fold_rows(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor | None:
