@@ -17,7 +17,7 @@ import pytest
 from fuzz.mutations import changed_bytes
 from hipgraft import frontends
 from hipgraft.dialects import source
-from hipgraft.ir import contained
+from hipgraft.ir import contained, foreign_modules
 from hipgraft.ir.bindings import asm, ir, make_context
 from hipgraft.ir.bytecode import to_bytecode
 from hipgraft.ir.diagnostics import HipgraftError
@@ -309,3 +309,17 @@ def test_attributes_of_unsigned_bytes_are_errors(tmp_path: Path) -> None:
     assert error.message == (
         "'hipdnn.pointwise' op has attribute 'compute_type' of a kind that cannot be read"
     )
+
+
+def test_the_time_to_read_a_file_grows_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[int] = []
+
+    def lost(_: Callable[[], None], *, busy_seconds: int) -> str:
+        limits.append(busy_seconds)
+        return ""
+
+    monkeypatch.setattr(foreign_modules, "why_lost", lost)
+    for mebibytes in (0, 10, 100):
+        foreign_modules.check_reader(mebibytes << 20, "m.mlir", lambda: ir.Module.parse(TEXT))
+    assert limits == [limits[0], limits[0] + 10, limits[0] + 100]
+    assert 0 < limits[0] < 10
