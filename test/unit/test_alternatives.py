@@ -245,6 +245,9 @@ LARGE = (1, 197, 768)
 OTHERS = [
     planned("matmul", "padded-rows", matmul_case("one", (1, 1, 32), (1, 32, 70))),
     planned("matmul", "padded-rows", matmul_case("whole", (1, 16, 32), (1, 32, 70))),
+    planned(
+        "matmul", "padded-rows", matmul_case("columns", (1, 3, 32), (1, 32, 70), transposed="b")
+    ),
     planned("matmul", "padded-rows", matmul_case("shallow", (1, 3, 15), (1, 15, 70))),
     planned("matmul", "padded-rows", matmul_case("batch", (4, 2, 32), (4, 32, 70))),
     planned("matmul", "split-k", matmul_case("batch", (2, 4, 4096), (2, 4096, 5))),

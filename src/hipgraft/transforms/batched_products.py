@@ -27,6 +27,9 @@ from hipgraft.transforms.recognition.values import make_window, mode_of, readers
 
 _CONTRACTIONS = ("hipdnn.matmul", "hipdnn.sdpa", "hipdnn.conv_fprop")
 
+# With more rows, IREE reads columns no faster.
+_FEW_ROWS = 4
+
 _WAIT = 1
 """The most contractions between two products, so that results do not occupy memory for long."""
 
@@ -152,7 +155,7 @@ def join(members: Sequence[Member]) -> None:
 
 
 def transposable(block: ir.Block, most_bytes: int) -> list[ir.Operation]:
-    """Returns the products of one row with a constant whose rows are contiguous.
+    """Returns the products of up to four rows with a constant whose rows are contiguous.
 
     Kernels read columns faster. Nothing else may read the constant, so that it is stored once.
     """
@@ -160,7 +163,7 @@ def transposable(block: ir.Block, most_bytes: int) -> list[ir.Operation]:
     for op in [op.operation for op in block.operations if op.operation.name == PRODUCT]:
         right = op.operands[1]
         rows, shape = shape_of(op.operands[0])[:-1], shape_of(right)
-        if prod(rows) != 1 or len(shape) != 2 or 1 in shape or _nbytes(right) > most_bytes:
+        if prod(rows) > _FEW_ROWS or len(shape) != 2 or 1 in shape or _nbytes(right) > most_bytes:
             continue
         made = defining_op(right)
         is_plain = made is not None and made.name == "arith.constant" and len(readers(right)) == 1

@@ -24,8 +24,8 @@ def walks_declined(program: Program, members: Iterable[int]) -> str | None:
 
     A kernel has one anchor: a contraction or an attention, or norms or reductions of the same
     dimensions of the same shape, or kindred products. Its elementwise ops have a shape that the
-    anchor's kernel walks, or all the same one. Removing an op that is not the anchor never breaks
-    this.
+    anchor's kernel walks, or that it broadcasts; without an anchor, all the same one. Removing an
+    op that is not the anchor never breaks this.
     """
     shapes = set[tuple[int, ...]]()
     anchors = set[object]()
@@ -54,7 +54,15 @@ def walks_declined(program: Program, members: Iterable[int]) -> str | None:
             return "the producer has an anchor of its own"
     if not anchors:
         return None if len(shapes) <= 1 else _shape_message(shapes)
-    return None if shapes.issubset(walked) else _shape_message(shapes.difference(walked))
+    other = [shape for shape in shapes if not any(_spreads(shape, one) for one in walked)]
+    return _shape_message(other) if other else None
+
+
+def _spreads(shape: tuple[int, ...], walked: tuple[int, ...]) -> bool:
+    """Returns whether a kernel that walks a shape can compute a tensor that broadcasts to it."""
+    return len(shape) == len(walked) and all(
+        extent in (1, whole) for extent, whole in zip(shape, walked, strict=True)
+    )
 
 
 def join_declined(program: Program, op: int, members: Iterable[int]) -> str | None:
@@ -82,12 +90,30 @@ def group_declined(program: Program, members: Collection[int]) -> str | None:
         return f"the graph would read more than {MAX_OPERANDS} tensors"
     if len(operands) + sum(is_stored(program, op, members) for op in members) > MAX_BINDINGS:
         return f"the graph would read and write more than {MAX_BINDINGS} tensors"
+    if any(is_stored(program, op, members) for op in _spread(program, members)):
+        return "the graph would store a tensor smaller than its kernel walks"
     anchors = {one for one in members if program.ops[one].role is Role.ANCHOR}
     if not anchors:
         return _norms_declined(program, members)
     if any(program.producer[value] in members for one in anchors for value in program.reads[one]):
         return "a contraction starts a graph"
     return _stores_beside(program, members, anchors)
+
+
+def _spread(program: Program, members: Collection[int]) -> list[int]:
+    """Returns the elementwise ops whose results the kernel broadcasts, and computes repeatedly."""
+    facts = {op: program.ops[op] for op in members}
+    walked = {
+        shape
+        for one in facts.values()
+        if one.role is not Role.ELEMENTWISE
+        for shape in (one.walked, one.shape)
+    }
+    return [
+        op
+        for op, one in facts.items()
+        if walked and one.role is Role.ELEMENTWISE and one.shape not in walked
+    ]
 
 
 def _norms_declined(program: Program, members: Collection[int]) -> str | None:

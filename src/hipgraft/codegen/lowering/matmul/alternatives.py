@@ -11,7 +11,8 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import cropped
 from hipgraft.codegen.lowering.matmul.matmul import multiply, operands_of, split_product
 from hipgraft.codegen.target import Target
-from hipgraft.dialects.hipdnn import MatmulOp
+from hipgraft.dialects.hipdnn import GraphOp, MatmulOp
+from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import element_of, shape_of
 
 # The number of rows of a matrix instruction.
@@ -29,7 +30,17 @@ def _rows(op: MatmulOp) -> int:
 
 def _has_few_rows(op: MatmulOp, _: Target) -> bool:
     depth, columns = shape_of(op.b)[-2:]
-    return 1 < _rows(op) < _ROWS <= min(depth, columns)
+    return 1 < _rows(op) < _ROWS <= min(depth, columns) and not _reads_columns(op)
+
+
+def _reads_columns(op: MatmulOp) -> bool:
+    """Whether the columns of the right matrix are contiguous, which suits sums of few rows."""
+    container = op.operation.parent
+    if not isinstance(op.b.owner, ir.Block) or container is None:
+        return False
+    layouts = GraphOp(container.operation).arg_strides or []
+    layout = layouts[ir.BlockArgument(op.b).arg_number] if layouts else None
+    return layout is not None and layout[-2] == 1
 
 
 def _can_split(op: MatmulOp, _: Target) -> bool:
