@@ -175,8 +175,8 @@ def test_results_shaped_by_values_are_refused_with_the_operator(tmp_path, operat
     ("op", "attribute", "value"),
     [("GatherND", "batch_dims", -2), ("ReduceMax", "keepdims", 2)],
 )
-def test_attributes_that_harm_inference(tmp_path, op, attribute, value):
-    """ONNX's shape inference reads outside of a shape, and ends the process."""
+def test_attributes_out_of_range(tmp_path, op, attribute, value):
+    """With a negative `batch_dims`, ONNX's shape inference would end the process."""
     node = helper.make_node(op, ["x", "i"], ["y"], name="bad", **{attribute: value})
     infos = [
         helper.make_tensor_value_info("x", FLOAT, [3, 7]),

@@ -53,3 +53,22 @@ func.func @read_elsewhere(%a: tensor<64x128xf32>, %b: tensor<128x96xf32>, %c: te
   %2 = "hipdnn.pointwise"(%0, %1) {mode = "add"} : (tensor<64x96xf32>, tensor<1x96xf32>) -> tensor<64x96xf32>
   return %2, %1 : tensor<64x96xf32>, tensor<1x96xf32>
 }
+
+// -----
+
+// A norm's kernel, too.
+
+// CHECK-LABEL: func.func @read_beside_a_norm
+// CHECK:         "hipdnn.graph"
+// CHECK:           "hipdnn.pointwise"{{.*}}mode = "exp"
+// CHECK-NEXT:      "hipdnn.yield"
+// CHECK:         "hipdnn.graph"
+// CHECK:           "hipdnn.layernorm"
+// CHECK:           "hipdnn.yield"
+func.func @read_beside_a_norm(%x: tensor<2x64x512xf32>, %c: tensor<2x1x512xf32>, %s: tensor<1x1x512xf32>) -> (tensor<2x64x512xf32>, tensor<2x1x512xf32>) {
+  %e = arith.constant dense<1.0e-5> : tensor<1xf32>
+  %0 = "hipdnn.pointwise"(%c) {mode = "exp"} : (tensor<2x1x512xf32>) -> tensor<2x1x512xf32>
+  %1 = "hipdnn.layernorm"(%x, %s, %s, %e) {forward_phase = "INFERENCE", normalized_dim_count = 1 : i64} : (tensor<2x64x512xf32>, tensor<1x1x512xf32>, tensor<1x1x512xf32>, tensor<1xf32>) -> tensor<2x64x512xf32>
+  %2 = "hipdnn.pointwise"(%1, %0) {mode = "mul"} : (tensor<2x64x512xf32>, tensor<2x1x512xf32>) -> tensor<2x64x512xf32>
+  return %2, %0 : tensor<2x64x512xf32>, tensor<2x1x512xf32>
+}

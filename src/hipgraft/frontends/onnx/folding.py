@@ -25,12 +25,11 @@ _FOLDS = frozenset(
      "CumSum", "Div", "Equal", "Erf", "Exp", "Expand", "EyeLike", "Flatten", "Floor", "Gather",
      "GatherElements", "GatherND", "Greater", "GreaterOrEqual", "Identity", "IsInf", "IsNaN",
      "Less", "LessOrEqual", "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg",
-     "NonMaxSuppression", "NonZero",
-     "Not", "OneHot", "Or", "Pad", "Pow", "Range", "Reciprocal", "ReduceMax", "ReduceMean",
-     "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "Reshape", "Round", "ScatterElements",
-     "ScatterND", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Slice", "Split", "Sqrt", "Squeeze",
-     "Sub", "Sum", "Tan", "Tanh", "Tile", "TopK", "Transpose", "Trilu", "Unique", "Unsqueeze",
-     "Where", "Xor"}
+     "NonMaxSuppression", "NonZero", "Not", "OneHot", "Or", "Pad", "Pow", "Range", "Reciprocal",
+     "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "Reshape", "Round",
+     "ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Slice", "Split",
+     "Sqrt", "Squeeze", "Sub", "Sum", "Tan", "Tanh", "Tile", "TopK", "Transpose", "Trilu", "Unique",
+     "Unsqueeze", "Where", "Xor"}
 )  # fmt: skip
 """What computes shapes, indices and tables; the evaluator gets several other operators wrong."""
 
@@ -141,7 +140,9 @@ def _evaluate(
     if any(_elements(shapes.get(name, [])) > _MOST_ELEMENTS for name in node.output):
         return None
     operands = {name: constants[name] for name in inputs}
-    if any(_has_nan(array) for array in operands.values()):  # evaluators rank them differently
+    if any(
+        _has_nan(array) for array in operands.values()
+    ):  # implementations rank them in different ways
         return None
     return evaluate(node, operands, model)
 

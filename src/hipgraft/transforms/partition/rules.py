@@ -54,12 +54,12 @@ def walks_declined(program: Program, members: Iterable[int]) -> str | None:
             return "the producer has an anchor of its own"
     if not anchors:
         return None if len(shapes) <= 1 else _shape_message(shapes)
-    other = [shape for shape in shapes if not any(_spreads(shape, one) for one in walked)]
+    other = [shape for shape in shapes if not any(_broadcasts_to(shape, one) for one in walked)]
     return _shape_message(other) if other else None
 
 
-def _spreads(shape: tuple[int, ...], walked: tuple[int, ...]) -> bool:
-    """Returns whether a kernel that walks a shape can compute a tensor that broadcasts to it."""
+def _broadcasts_to(shape: tuple[int, ...], walked: tuple[int, ...]) -> bool:
+    """Returns whether a tensor broadcasts to the shape that a kernel walks."""
     return len(shape) == len(walked) and all(
         extent in (1, whole) for extent, whole in zip(shape, walked, strict=True)
     )
@@ -90,7 +90,7 @@ def group_declined(program: Program, members: Collection[int]) -> str | None:
         return f"the graph would read more than {MAX_OPERANDS} tensors"
     if len(operands) + sum(is_stored(program, op, members) for op in members) > MAX_BINDINGS:
         return f"the graph would read and write more than {MAX_BINDINGS} tensors"
-    if any(is_stored(program, op, members) for op in _spread(program, members)):
+    if any(is_stored(program, op, members) for op in _broadcast_ops(program, members)):
         return "the graph would store a tensor smaller than its kernel walks"
     anchors = {one for one in members if program.ops[one].role is Role.ANCHOR}
     if not anchors:
@@ -100,8 +100,8 @@ def group_declined(program: Program, members: Collection[int]) -> str | None:
     return _stores_beside(program, members, anchors)
 
 
-def _spread(program: Program, members: Collection[int]) -> list[int]:
-    """Returns the elementwise ops whose results the kernel broadcasts, and computes repeatedly."""
+def _broadcast_ops(program: Program, members: Collection[int]) -> list[int]:
+    """Returns the elementwise ops that the kernel computes again for each element it walks."""
     facts = {op: program.ops[op] for op in members}
     walked = {
         shape
