@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hipgraft.ir.command_line import Parser
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.signals import ENDING
 from hipgraft.tools import cli
 
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS = 0.1  # interval at which new findings are reported
 
 
@@ -73,7 +73,7 @@ def _wait(command: Sequence[str], environment: Mapping[str, str], tell: Callable
         process = subprocess.Popen(command, env={**os.environ, **environment})
     except OSError as error:
         raise HipgraftError(f"'{command[0]}' cannot be run: {error.strerror}") from error
-    for number in _FORWARDED:
+    for number in ENDING:
         signal.signal(number, lambda received, _: process.send_signal(received))
     while True:
         try:

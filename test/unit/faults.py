@@ -36,6 +36,11 @@ def _kill(job: Job) -> Outcome:
     return _fine(job)
 
 
+def _terminate(job: Job) -> Outcome:
+    os.kill(os.getpid(), signal.SIGTERM)
+    return _fine(job)
+
+
 def _abort(job: Job) -> Outcome:
     os.write(2, b"LLVM ERROR: cannot select\n")
     os.abort()
@@ -62,6 +67,7 @@ _FAULTS = {
     "fine": _fine,
     "reject": _reject,
     "kill": _kill,
+    "terminate": _terminate,
     "abort": _abort,
     "exhaust": _exhaust,
     "hang": _hang,

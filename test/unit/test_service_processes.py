@@ -75,6 +75,7 @@ def test_faults_of_200_units(tmp_path: Path) -> None:
     ("fault", "reason"),
     [
         ("kill", "the compiler was ended by SIGKILL (twice)"),
+        ("terminate", "the compiler was ended by SIGTERM (twice)"),
         ("abort", "the compiler was ended by SIGABRT: LLVM ERROR: cannot select (twice)"),
         (
             "exhaust",

@@ -105,6 +105,34 @@ def test_a_signal_leaves_no_worker_and_no_folder(number: signal.Signals, tmp_pat
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
 
 
+_SIGNAL_IN_START = """
+import os, signal, sys, tempfile
+from hipgraft.service.processes import ProcessWorkers
+
+create = tempfile.mkdtemp
+
+def create_and_signal(*arguments, **names):
+    folder = create(*arguments, **names)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return folder
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+tempfile.mkdtemp = create_and_signal
+workers = ProcessWorkers(1)
+try:
+    workers.prepare()
+finally:
+    workers.close()
+"""
+
+
+def test_a_signal_while_a_worker_starts_leaves_no_folder(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", _SIGNAL_IN_START]
+    assert subprocess.run(command, env=environment, check=False).returncode == 7
+    assert not list(tmp_path.iterdir())
+
+
 _SIGNAL_IN_IMPORT = """
 import enum, os, signal, sys
 

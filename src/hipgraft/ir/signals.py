@@ -1,4 +1,4 @@
-"""Defers signals while native libraries load and while Python forks."""
+"""Defers signals where an exception of their handlers would do harm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def deferred() -> Generator[None, None, None]:
     """Defers the signals in `ENDING`, whose handlers may raise exceptions at a harmful time.
 
     An exception that passes through C++ aborts the process, numpy's C code prints a traceback
-    instead of passing it on, and Python loses an exception that is raised while it forks.
+    instead of passing it on, Python loses an exception that is raised while it forks, and a
+    process or folder is left behind if the exception is raised before anything refers to it.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from hipgraft.codegen.iree.session import PROGRAM
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
+from hipgraft.ir.signals import deferred
 from hipgraft.service.child_python import child_environment, python_command
 from hipgraft.service.compilation import compile_here
 from hipgraft.service.job import Job, OnStart, Outcome, Task
@@ -212,7 +213,9 @@ class ProcessWorkers:
     def _start(self, flags: tuple[str, ...] = ()) -> _Worker:
         taken = {worker.number for worker in self._workers}
         number = next(number for number in range(self.queued_jobs) if number not in taken)
-        self._workers.append(_Worker(number, self.task, flags))
+        # `close` must know each process and folder before an exception can end this one.
+        with deferred():
+            self._workers.append(_Worker(number, self.task, flags))
         return self._workers[-1]
 
     def _end(self, worker: _Worker) -> None:

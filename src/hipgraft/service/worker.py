@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from hipgraft.codegen.iree.session import compile_unattended, set_process_flags
+from hipgraft.ir.signals import ENDING
 from hipgraft.service.job import Job, Task
 
 
@@ -24,6 +25,7 @@ def main() -> None:
     """Serves jobs until the socket closes."""
     # Ctrl-C reaches all processes of the terminal, but the parent decides when workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)  # the parent deferred them
     compile_unattended()
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
     task: Task
