@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -153,10 +154,12 @@ class Draft:
 
 
 def draft(rng: random.Random, pattern: str) -> Draft:
-    """Draws a model from the schemas."""
-    opset = rng.choice(OPSETS)
-    names = [name for name in _operators(opset) if re.search(pattern, name)]
-    schema = defs.get_schema(rng.choice(names), opset)
+    """Draws a model from the schemas of the operators whose name matches a pattern."""
+    found = {
+        opset: [name for name in _operators(opset) if re.search(pattern, name)] for opset in OPSETS
+    }
+    opset = rng.choice([opset for opset in OPSETS if found[opset]])
+    schema = defs.get_schema(rng.choice(found[opset]), opset)
     kinds = _kinds(rng, schema)
     if not all(_is_drawn(formal, kinds) for formal in schema.inputs):
         return draft(rng, pattern)
@@ -214,6 +217,7 @@ def _is_alike(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     return one is not None and other is not None and one.dtype == other.dtype
 
 
+@cache
 def _operators(opset: int) -> list[str]:
     found = {s.name for s in defs.get_all_schemas_with_history() if s.domain == ""}
     return sorted(

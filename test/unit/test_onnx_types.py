@@ -218,6 +218,14 @@ def test_quantisation_by_inputs(tmp_path, form, dtype):
         np.testing.assert_allclose(one, want, rtol=1e-6)
 
 
+def test_quantisation_of_integers_by_integers(tmp_path):
+    """Their quotients are fractional, and are rounded to even."""
+    inputs = {"x": np.arange(-9, 12, dtype=np.int32), "s": np.int32(6)}
+    node = helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=TensorProto.INT8)
+    (got,) = results_of(tmp_path, model_of([node], inputs, {"q": (TensorProto.INT8, [21])}), inputs)
+    np.testing.assert_array_equal(got, np.rint(np.arange(-9, 12) / 6).astype(np.int8))
+
+
 @pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4, np.int8])
 def test_weights_of_blocks(tmp_path, dtype):
     rng = np.random.default_rng(3)
@@ -235,14 +243,14 @@ def test_weights_of_blocks(tmp_path, dtype):
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
-@pytest.mark.parametrize("shape", [(2, 3), (1,)])
-def test_dynamic_quantisation_of_zeros(tmp_path, shape):
-    """Their range is empty; onnxruntime takes the scale 1."""
+@pytest.mark.parametrize("x", [np.zeros((2, 3)), np.zeros(1), [-np.inf], [1, np.inf, -2]])
+def test_dynamic_quantisation_without_a_finite_range(tmp_path, x):
+    """Of zeros alone, onnxruntime takes the scale 1."""
     nodes = [
         helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
     ]
-    inputs = {"x": np.zeros(shape, np.float32)}
+    inputs = {"x": np.array(x, np.float32)}
     outputs = [
         ("q", TensorProto.UINT8),
         ("s", TensorProto.FLOAT),

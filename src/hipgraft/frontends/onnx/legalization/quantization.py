@@ -28,6 +28,8 @@ def _quantize(writer: Writer) -> None:
         raise Refused(f"to {_name(target)} is not supported")
     block = _Blocks(writer, x, scale)
     precision = writer.attribute("precision", 0) or writer.element(scale)
+    if precision == _INT32:  # integers have a fractional quotient too
+        precision = _FLOAT
     quotient = writer.op(
         "Div", writer.cast(block.spread(x), precision), writer.cast(block.small(scale), precision)
     )
@@ -51,7 +53,9 @@ def _dynamic_quantize(writer: Writer) -> None:
     is_flat = writer.op("Equal", extent, zero)
     scale = writer.op("Where", is_flat, writer.like(1, _FLOAT), writer.op("Div", extent, most))
     shift = writer.op("Round", writer.op("Div", writer.op("Neg", least), scale))
-    point = writer.cast(writer.op("Min", shift, most), TensorProto.UINT8)
+    # Not `Min`: of infinite numbers the shift is NaN, and the zero point the largest.
+    shift = writer.op("Where", writer.op("Less", shift, most), shift, most)
+    point = writer.cast(shift, TensorProto.UINT8)
     writer.result(writer.op("QuantizeLinear", x, scale, point))
     writer.result(scale, 1)
     writer.result(point, 2)
