@@ -9,12 +9,9 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import function_blocks
 from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.transforms.batched_products import (
-    join,
-    joinable,
-    store_transposed,
-    transposable,
-)
+from hipgraft.transforms.batched_products import join, joinable
+from hipgraft.transforms.column_storage import store_transposed, transposable
+from hipgraft.transforms.recognition.values import readers
 
 
 @dataclass(frozen=True)
@@ -81,9 +78,10 @@ class HipdnnBatchProductsPass(Pass):
             if groups:
                 erase_unused(block, "hipdnn.", "arith.constant")
             rows = transposable(block, self.max_bytes)
-            for op in rows:
+            for right in rows:
+                op = readers(right)[0]
                 state.passed(op, "transposed", "the constant is stored column by column")
                 state.count("transposed-constants")
-                store_transposed(op)
+                store_transposed(right)
             if rows:
                 erase_unused(block, "hipdnn.", "arith.constant")

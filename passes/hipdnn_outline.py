@@ -39,7 +39,7 @@ class HipdnnOutlinePass(Pass):
     form graphs of their own. Values that stay inside a graph are f32 where the program has f16 or
     bf16, so that a chain is rounded once, at its end.
 
-    Up to three products of one left factor, as those of q, k and v of attention or of a gate and
+    Up to four products of one left factor, as those of q, k and v of attention or of a gate and
     what it gates, share a graph, each with its elementwise ops: their kernel is one launch that
     loads the factor once. The rows are a multiple of 16, the right factors are arguments or
     constants of one type, and no other contraction comes between the ops that need the results.
@@ -105,7 +105,7 @@ class HipdnnOutlinePass(Pass):
     )
     calibration: str = option("", "JSON file of measured factors for these estimates")
     join_products: bool = option(
-        True, "let up to three products of one left factor share a graph (policy 'cost')"
+        True, "let up to four products of one left factor share a graph (policy 'cost')"
     )
 
     def __post_init__(self) -> None:

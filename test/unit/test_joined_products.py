@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,67 @@ def test_joined_products_compute_what_each_does(target: str, device: str, tmp_pa
     for result, expected in zip(found, exact, strict=True):
         # Sums are rounded to f16 once.
         np.testing.assert_allclose(result, expected, rtol=2e-3, atol=1e-3)
+
+
+def _parted(rows: int, depth: int, width: int, parts: int, element: str, is_row: bool) -> str:
+    """Writes a product by columns plus a bias, whose parts are multiplied with each other."""
+    whole = parts * width
+    kind = {
+        "x": f"tensor<{rows}x{depth}x{element}>",
+        "w": f"tensor<{whole}x{depth}x{element}>",
+        "t": f"tensor<{depth}x{whole}x{element}>",
+        "b": f"tensor<{1 if is_row else rows}x{whole}x{element}>",
+        "p": f"tensor<{rows}x{whole}x{element}>",
+        "y": f"tensor<{rows}x{width}x{element}>",
+    }
+    lines = [
+        f"func.func @main(%x: {kind['x']}, %w: {kind['w']}, %b: {kind['b']}) -> {kind['y']} {{",
+        f'%t = "hipdnn.view"(%w) {{offset = 0 : i64, strides = array<i64: 1, {depth}>}}'
+        f" : ({kind['w']}) -> {kind['t']}",
+        f'%m = "hipdnn.matmul"(%x, %t) : ({kind["x"]}, {kind["t"]}) -> {kind["p"]}',
+        f'%s = "hipdnn.pointwise"(%m, %b) {{mode = "add"}}'
+        f" : ({kind['p']}, {kind['b']}) -> {kind['p']}",
+    ]
+    for part in range(parts):
+        lines += [
+            f'%v{part} = "hipdnn.view"(%s) {{offset = {part * width} : i64,'
+            f" strides = array<i64: {whole}, 1>}} : ({kind['p']}) -> {kind['y']}",
+            f'%a{part} = "hipdnn.pointwise"(%v{part}) {{mode = "tanh_fwd"}}'
+            f" : ({kind['y']}) -> {kind['y']}",
+        ]
+    total = "%a0"
+    for part in range(1, parts):
+        lines.append(
+            f'%y{part} = "hipdnn.pointwise"({total}, %a{part}) {{mode = "sub"}}'
+            f" : ({kind['y']}, {kind['y']}) -> {kind['y']}"
+        )
+        total = f"%y{part}"
+    return "\n".join([*lines, f"return {total} : {kind['y']}", "}"])
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("seed", range(24))
+def test_parts_of_few_rows_are_one_launch(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    target = draw.choice(["gfx942", "gfx90a", "gfx1100", "gfx1201"])
+    element = draw.choice(["f16", "f32"])
+    rows, parts = draw.choice([1, 1, 2, 3, 5, 8]), draw.choice([2, 3, 4])
+    depth, width = draw.choice([1, 7, 64, 100, 192, 300]), draw.choice([2, 5, 24, 32])
+    is_row = draw.random() < 0.5
+    path = tmp_path / "model.mlir"
+    path.write_text(_parted(rows, depth, width, parts, element, is_row))
+    shapes = (rows, depth), (parts * width, depth), (1 if is_row else rows, parts * width)
+    generator = np.random.default_rng(seed)
+    dtype = np.float16 if element == "f16" else np.float32
+    x, w, b = (generator.standard_normal(shape).astype(dtype) for shape in shapes)
+    w /= dtype(np.sqrt(depth))
+    with hipgraft.compile(path, target=target) as program:
+        assert str(program.module).count(" gpu.launch_func ") == 1
+        (found,) = program.run([x, w, b], device=f"emulator:{target}")
+    total = x.astype(np.float64) @ w.astype(np.float64).T + b.astype(np.float64)
+    first, *others = np.split(np.tanh(total), parts, axis=1)
+    tolerance = 4e-3 if element == "f16" else 1e-5
+    np.testing.assert_allclose(found, first - sum(others), rtol=tolerance, atol=tolerance)
 
 
 GRAPH = """func.func @main(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {

@@ -13,6 +13,14 @@ from hipgraft.ir.tensors import shape_of, tensor_type
 
 _Extents: TypeAlias = tuple[int, int, int]
 
+MATRIX_ROWS = 16
+"""Rows of a matrix instruction. IREE 3.13.0 pads single products only, and would multiply several
+without matrix instructions."""
+
+FEW_ROWS = 8
+"""The most rows with which kernels of products read columns faster than rows, and without matrix
+instructions."""
+
 
 @dataclass(frozen=True)
 class Product:

@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from hipgraft.codegen.products import MATRIX_ROWS
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.builders import attributes_of, defining_op
+from hipgraft.ir.builders import attributes_of
 from hipgraft.ir.dtypes import numpy_dtype
 from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_type_of, shape_of
-from hipgraft.transforms.partition.kindred import PRODUCT, ROWS
+from hipgraft.transforms.column_storage import ROWS_BY_COLUMNS
+from hipgraft.transforms.partition.kindred import PRODUCT
+from hipgraft.transforms.product_parts import computed_from
 from hipgraft.transforms.recognition.constants import (
     Array,
     build_constant,
@@ -26,9 +29,6 @@ from hipgraft.transforms.recognition.constants import (
 from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
 
 _CONTRACTIONS = ("hipdnn.matmul", "hipdnn.sdpa", "hipdnn.conv_fprop")
-
-# With more rows, IREE reads columns no faster.
-_FEW_ROWS = 4
 
 _WAIT = 1
 """The most contractions between two products, so that results do not occupy memory for long."""
@@ -76,7 +76,7 @@ class Member:
 def member_of(op: ir.Operation) -> Member | None:
     """Returns the product `op` with its bias; None if it is not one that may be joined."""
     left, right = (shape_of(value) for value in list(op.operands)[:2])
-    if len(left) != 2 or len(right) != 2 or (left[0] > 1 and left[0] % ROWS == 0):
+    if len(left) != 2 or len(right) != 2 or (left[0] > 1 and left[0] % MATRIX_ROWS == 0):
         return None
     if not is_float_constant(op.operands[1]):
         return None
@@ -117,8 +117,16 @@ def _checked(group: Sequence[Member], most_bytes: int) -> Iterator[list[Member]]
     rights = [each.op.operands[1] for each in kept]
     size = sum(map(_nbytes, rights))
     biases = {element_type_of(each.bias) for each in kept if each.bias is not None}
-    if len(kept) > 1 and size <= most_bytes and len(biases) < 2:
+    if len(kept) < 2 or size > most_bytes or len(biases) > 1:
+        return
+    if kept[0].rows > ROWS_BY_COLUMNS or not _are_combined(kept):
         yield kept
+
+
+def _are_combined(members: Sequence[Member]) -> bool:
+    """Whether elementwise ops combine all products, so that they share one graph instead."""
+    first, *others = [computed_from(readers(each.result)) for each in members]
+    return bool(first.intersection(*others))
 
 
 def join(members: Sequence[Member]) -> None:
@@ -152,33 +160,6 @@ def join(members: Sequence[Member]) -> None:
                 view = make_window(product, moved, reader.location)
             reader.results[0].replace_all_uses_with(view)
         start += each.rows * each.columns
-
-
-def transposable(block: ir.Block, most_bytes: int) -> list[ir.Operation]:
-    """Returns the products of up to four rows with a constant whose rows are contiguous.
-
-    Kernels read columns faster. Nothing else may read the constant, so that it is stored once.
-    """
-    found: list[ir.Operation] = []
-    for op in [op.operation for op in block.operations if op.operation.name == PRODUCT]:
-        right = op.operands[1]
-        rows, shape = shape_of(op.operands[0])[:-1], shape_of(right)
-        if prod(rows) > _FEW_ROWS or len(shape) != 2 or 1 in shape or _nbytes(right) > most_bytes:
-            continue
-        made = defining_op(right)
-        is_plain = made is not None and made.name == "arith.constant" and len(readers(right)) == 1
-        if is_plain and isinstance(element_type_of(right), ir.FloatType):
-            found.append(op)
-    return found
-
-
-def store_transposed(op: ir.Operation) -> None:
-    """Stores the right factor of a product, a constant, column by column."""
-    right = op.operands[1]
-    rows, columns = shape_of(right)
-    with ir.InsertionPoint(op), op.location:
-        made = build_constant(_elements(right).T, element_type_of(right), "transposed")
-        op.operands[1] = make_window(made, StridedView((rows, columns), (1, rows)))
 
 
 def _joined(matrices: Sequence[Array], axis: int) -> Array:

@@ -43,17 +43,46 @@ func.func @gated(%x: tensor<16x64xf16>, %g: tensor<64x96xf16>, %u: tensor<64x96x
 
 // -----
 
-// A kernel joins up to three.
+// A kernel joins up to four.
 
-// CHECK-LABEL: func.func @four
+// CHECK-LABEL: func.func @five
 // CHECK-COUNT-2: "hipdnn.graph"
 // CHECK-NOT:     "hipdnn.graph"
-func.func @four(%x: tensor<16x64xf16>, %a: tensor<64x64xf16>, %b: tensor<64x64xf16>, %c: tensor<64x64xf16>, %d: tensor<64x64xf16>) -> (tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>) {
+func.func @five(%x: tensor<16x64xf16>, %a: tensor<64x64xf16>, %b: tensor<64x64xf16>, %c: tensor<64x64xf16>, %d: tensor<64x64xf16>, %e: tensor<64x64xf16>) -> (tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>) {
   %0 = "hipdnn.matmul"(%x, %a) : (tensor<16x64xf16>, tensor<64x64xf16>) -> tensor<16x64xf16>
   %1 = "hipdnn.matmul"(%x, %b) : (tensor<16x64xf16>, tensor<64x64xf16>) -> tensor<16x64xf16>
   %2 = "hipdnn.matmul"(%x, %c) : (tensor<16x64xf16>, tensor<64x64xf16>) -> tensor<16x64xf16>
   %3 = "hipdnn.matmul"(%x, %d) : (tensor<16x64xf16>, tensor<64x64xf16>) -> tensor<16x64xf16>
-  return %0, %1, %2, %3 : tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>
+  %4 = "hipdnn.matmul"(%x, %e) : (tensor<16x64xf16>, tensor<64x64xf16>) -> tensor<16x64xf16>
+  return %0, %1, %2, %3, %4 : tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>
+}
+
+// -----
+
+// Up to 8 rows read columns of their right factors, which are contiguous.
+
+// CHECK-LABEL: func.func @few_rows
+// CHECK-COUNT-1: "hipdnn.graph"
+// CHECK-NOT:     "hipdnn.graph"
+func.func @few_rows(%x: tensor<8x64xf16>, %a: tensor<32x64xf16>, %b: tensor<32x64xf16>) -> tensor<8x32xf16> {
+  %t = "hipdnn.view"(%a) {offset = 0 : i64, strides = array<i64: 1, 64>} : (tensor<32x64xf16>) -> tensor<64x32xf16>
+  %u = "hipdnn.view"(%b) {offset = 0 : i64, strides = array<i64: 1, 64>} : (tensor<32x64xf16>) -> tensor<64x32xf16>
+  %0 = "hipdnn.matmul"(%x, %t) : (tensor<8x64xf16>, tensor<64x32xf16>) -> tensor<8x32xf16>
+  %1 = "hipdnn.matmul"(%x, %u) : (tensor<8x64xf16>, tensor<64x32xf16>) -> tensor<8x32xf16>
+  %2 = "hipdnn.pointwise"(%0, %1) {mode = "mul"} : (tensor<8x32xf16>, tensor<8x32xf16>) -> tensor<8x32xf16>
+  return %2 : tensor<8x32xf16>
+}
+
+// -----
+
+// REMARK: shares no graph with another product of its operand: its right factor is not stored by columns, as 2 rows need
+// CHECK-LABEL: func.func @few_rows_by_rows
+// CHECK-COUNT-2: "hipdnn.graph"
+func.func @few_rows_by_rows(%x: tensor<2x64xf16>, %a: tensor<64x32xf16>, %b: tensor<64x32xf16>) -> tensor<2x32xf16> {
+  %0 = "hipdnn.matmul"(%x, %a) : (tensor<2x64xf16>, tensor<64x32xf16>) -> tensor<2x32xf16>
+  %1 = "hipdnn.matmul"(%x, %b) : (tensor<2x64xf16>, tensor<64x32xf16>) -> tensor<2x32xf16>
+  %2 = "hipdnn.pointwise"(%0, %1) {mode = "mul"} : (tensor<2x32xf16>, tensor<2x32xf16>) -> tensor<2x32xf16>
+  return %2 : tensor<2x32xf16>
 }
 
 // -----

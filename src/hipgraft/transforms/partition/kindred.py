@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from math import prod
 
+from hipgraft.codegen.products import FEW_ROWS, MATRIX_ROWS
+from hipgraft.dialects.hipdnn import ViewOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.tensors import shape_of
 from hipgraft.transforms.partition.program import Program, Role
 
 PRODUCT = "hipdnn.matmul"
-
-ROWS = 16
-"""Rows of a matrix instruction: IREE 3.13.0 pads single products only, and would multiply several
-without matrix instructions."""
 
 _WAIT = 1
 """Contractions for which a result may wait at most: v waits for the scores, which q and k make.
@@ -29,8 +27,10 @@ def why_alone(op: ir.Operation) -> str | None:
     left, right = (shape_of(value) for value in list(op.operands)[:2])
     if prod(left[:-2]) > 1 or prod(right[:-2]) > 1:
         return "it multiplies several pairs of matrices"
-    if left[-2] % ROWS:
-        return f"its {left[-2]} rows are no multiple of {ROWS}"
+    if left[-2] > FEW_ROWS and left[-2] % MATRIX_ROWS:
+        return f"its {left[-2]} rows are no multiple of {MATRIX_ROWS}"
+    if left[-2] <= FEW_ROWS and not _reads_columns(op.operands[1]):
+        return f"its right factor is not stored by columns, as {left[-2]} rows need"
     return "its right factor is computed" if _is_computed(op.operands[1]) else None
 
 
@@ -48,6 +48,12 @@ def _form(op: ir.Operation) -> tuple[Hashable, ...]:
     strides = None if owner is None or owner.name != "hipdnn.view" else owner.attributes["strides"]
     kinds = (*(value.type for value in op.operands), *(value.type for value in op.results))
     return (*kinds, str(strides), str(op.attributes.get("compute_type")))
+
+
+def _reads_columns(value: ir.Value) -> bool:
+    """Whether the columns of a matrix are contiguous."""
+    owner = defining_op(value)
+    return owner is not None and owner.name == ViewOp.OP_NAME and ViewOp(owner).strides[-2] == 1
 
 
 def _is_computed(value: ir.Value) -> bool:

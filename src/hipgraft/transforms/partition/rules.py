@@ -12,8 +12,8 @@ MAX_OPERANDS = 24
 MAX_BINDINGS = 32
 """Tensors that one graph may read and write: IREE's limit for the CPU."""
 
-MOST_PRODUCTS = 3
-"""Products that share a kernel at most, which is what IREE joins."""
+MOST_PRODUCTS = 4
+"""Products that share a kernel at most: those of q, k and v, or of the gates of an LSTM."""
 
 CYCLE = "an operand depends on the graph through another one"
 """The reason why an op cannot join a group if another op between them reads the group."""

@@ -10,13 +10,11 @@ from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import cropped
 from hipgraft.codegen.lowering.matmul.matmul import multiply, operands_of, split_product
+from hipgraft.codegen.products import FEW_ROWS, MATRIX_ROWS
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import GraphOp, MatmulOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import element_of, shape_of
-
-# The number of rows of a matrix instruction.
-_ROWS = 16
 
 _PARTS = 8
 _LONGEST_PART = 512
@@ -30,7 +28,7 @@ def _rows(op: MatmulOp) -> int:
 
 def _has_few_rows(op: MatmulOp, _: Target) -> bool:
     depth, columns = shape_of(op.b)[-2:]
-    return 1 < _rows(op) < _ROWS <= min(depth, columns) and not _reads_columns(op)
+    return 1 < _rows(op) < MATRIX_ROWS <= min(depth, columns) and not _reads_columns(op)
 
 
 def _reads_columns(op: MatmulOp) -> bool:
@@ -43,7 +41,16 @@ def _reads_columns(op: MatmulOp) -> bool:
     return layout is not None and layout[-2] == 1
 
 
-def _can_split(op: MatmulOp, _: Target) -> bool:
+def _is_alone(op: MatmulOp, _: Target) -> bool:
+    """Whether a product shares no kernel with others of its few rows, which is one launch less."""
+    others = op.operation.block.operations
+    lefts = [MatmulOp(one.operation).a for one in others if one.operation.name == op.OP_NAME]
+    return lefts.count(op.a) == 1 or _rows(op) > FEW_ROWS or not _reads_columns(op)
+
+
+def _can_split(op: MatmulOp, target: Target) -> bool:
+    if not _is_alone(op, target):
+        return False
     a, b, c = (shape_of(value) for value in (op.a, op.b, op.c))
     is_single = math.prod(a[:-2]) == math.prod(b[:-2]) == math.prod(c[:-2]) == 1
     return is_single and a[-1] % _PARTS == 0 and a[-1] // _PARTS >= _LONGEST_PART
@@ -60,16 +67,18 @@ def lower_padded_rows(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     tall, b = (_of_rank(value, max(b.rank, 4)) for value in (tall, b))
     outer = [0] * (b.rank - 4)
     # Without barriers IREE would cancel the padding against the crop.
-    tall = emitter.materialized(padded(emitter, tall, [*outer, 0, 0], [*outer, _ROWS - rows, 0]))
+    tall = emitter.materialized(
+        padded(emitter, tall, [*outer, 0, 0], [*outer, MATRIX_ROWS - rows, 0])
+    )
     shape = (*tall.shape[:-1], columns)
     accumulator = accumulator_type(op, a.element, b.element)
     product = emitter.materialized(multiply(emitter, tall, b, shape, accumulator))
-    seen = cropped(emitter, product, [*outer, 0, 0], [*outer, rows - _ROWS, 0])
+    seen = cropped(emitter, product, [*outer, 0, 0], [*outer, rows - MATRIX_ROWS, 0])
     seen = emitter.reshape(emitter.reshape(seen, (rows, columns)), shape_of(op.c))
     return [emitter.cast(seen, element_of(op.c))]
 
 
-@alternative(MatmulOp, "swapped", lambda _, __: True)
+@alternative(MatmulOp, "swapped", _is_alone)
 def lower_swapped(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies the transposed matrices in the other order, which changes IREE's tiles."""
     a, b = (_transposed(value) for value in operands_of(op, lowering))

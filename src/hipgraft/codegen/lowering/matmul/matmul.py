@@ -15,7 +15,11 @@ from hipgraft.codegen.lowering.matmul.forms import (
     has_partial_tiles,
     swaps_mn,
 )
-from hipgraft.codegen.lowering.matmul.joined import joined_products, multiply_joined
+from hipgraft.codegen.lowering.matmul.joined import (
+    is_by_columns,
+    joined_products,
+    multiply_joined,
+)
 from hipgraft.codegen.lowering.matmul.scalar_tiles import (
     Loop,
     lacks_matrix_instructions,
@@ -140,6 +144,9 @@ def multiply(
             compile. A product that writes an order costs less than transposing its result.
     """
     rank = len(shape)
+    if _is_row_of_columns(emitter.target, a, b):
+        made = multiply_joined(emitter, a, [_squeeze(emitter, b, [])], accumulator)
+        return emitter.reshape(made[0], shape)
     folded = _fold_rows(emitter, a, b, accumulator)
     if folded is not None:
         return emitter.reshape(folded, shape)
@@ -163,6 +170,16 @@ def multiply(
         return emitter.in_order(product, order or range(rank))
     product = emitter.barrier(product)  # IREE would fuse a transposition into the product
     return emitter.in_order(product, order) if order else product
+
+
+def _is_row_of_columns(target: Target, a: Tensor, b: Tensor) -> bool:
+    """Whether one row multiplies a matrix by columns that end within a wavefront.
+
+    IREE 3.13.0 computes each of their results in one work item.
+    """
+    is_single = math.prod(a.shape[:-1]) == math.prod(b.shape[:-2]) == 1
+    is_partial = a.shape[-1] % target.wavefront_size > 0
+    return target.kind is TargetKind.AMDGPU and is_single and is_by_columns(b) and is_partial
 
 
 def multiply_whole(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
@@ -35,8 +34,8 @@ class _Direction:
         bias: of the state where it is not in `inputs`, or an empty name.
         peepholes: of the gates, [H] each.
         activations: of gates and states.
-        h: state, [B, H].
-        c: cell of an LSTM.
+        h: state, [B, H]; empty if it is zeros.
+        c: cell of an LSTM, likewise.
     """
 
     inputs: str
@@ -121,12 +120,15 @@ class Network:
         )
 
     def _state(self, index: int, number: int) -> str:
+        """Returns the first state of one direction, [B, H]; empty if it is zeros."""
         writer = self.writer
         if not writer.has_input(index):
-            dtype = helper.tensor_dtype_to_np_dtype(self.element)
-            return writer.const(np.zeros((self.batch, self.hidden), dtype))
+            return ""
         axis = 1 if self.batch_first else 0
         name = writer.node.input[index]
+        data = writer.data(name)
+        if data is not None and not data.any():
+            return ""
         return writer.op("Gather", name, writer.like_int(number), axis=axis)
 
     def _direction(self, rows: str, number: int) -> _Direction:
@@ -199,30 +201,30 @@ class Network:
         output = h
         if mask:
             output = writer.op("Where", mask, h, writer.like(0, self.element))
-            h = writer.op("Where", mask, h, one.h)
-            c = writer.op("Where", mask, c, one.c) if c else ""
+            zero = writer.like(0, self.element)
+            h = writer.op("Where", mask, h, one.h or zero)
+            c = writer.op("Where", mask, c, one.c or zero) if c else ""
         one.h, one.c = h, c
         one.outputs.append(output)
 
     def _rnn(self, one: _Direction, given: str) -> str:
-        total = self.writer.op("Add", given, self.product(one.h, one.weights))
+        total = self._plus(given, self._from_state(one.h, one.weights))
         return one.activations[0](self._clipped(total))
 
     def _lstm(self, one: _Direction, given: str) -> tuple[str, str]:
         writer = self.writer
-        total = writer.op("Add", given, self.product(one.h, one.weights))
-        i, o, f, g = self._parts(total, 4)
+        i, o, f, g = self._parts(self._plus(given, self._from_state(one.h, one.weights)), 4)
         gate, inner, outer = one.activations
         if one.peepholes:
-            i = writer.op("Add", i, writer.op("Mul", one.peepholes[0], one.c))
-            f = writer.op("Add", f, writer.op("Mul", one.peepholes[2], one.c))
+            i = self._plus(i, self._times(one.peepholes[0], one.c))
+            f = self._plus(f, self._times(one.peepholes[2], one.c))
         i = gate(self._clipped(i))
         if writer.attribute("input_forget", 0):
             f = writer.op("Sub", writer.like(1, self.element), i)
         else:
             f = gate(self._clipped(f))
-        kept = writer.op("Mul", f, one.c)
-        c = writer.op("Add", kept, writer.op("Mul", i, inner(self._clipped(g))))
+        new = writer.op("Mul", i, inner(self._clipped(g)))
+        c = self._plus(new, self._times(f, one.c))
         if one.peepholes:
             o = writer.op("Add", o, writer.op("Mul", one.peepholes[1], c))
         return writer.op("Mul", gate(self._clipped(o)), outer(c)), c
@@ -230,23 +232,39 @@ class Network:
     def _gru(self, one: _Direction, given: str) -> str:
         writer, size = self.writer, self.hidden
         gate, inner = one.activations
-        zr, last = (0, 2 * size), (2 * size, 3 * size)
+        given_z, given_r, given_own = self._parts(given, 3)
+        z, r, own = "", "", ""
         if self.resets_last:
-            hidden = self.product(one.h, one.weights)
-            hidden = writer.op("Add", hidden, one.bias) if one.bias else hidden
-            both, own = writer.slice(hidden, 1, *zr), writer.slice(hidden, 1, *last)
+            hidden = self._from_state(one.h, one.weights)
+            axis = 1 if hidden else 0
+            hidden = self._plus(one.bias, hidden) if one.bias else hidden
+            if hidden:
+                z, r, own = self._parts(hidden, 3, axis)
+        elif one.h:
+            hidden = self.product(one.h, writer.slice(one.weights, 1, 0, 2 * size))
+            z, r = self._parts(hidden, 2)
+        z = gate(self._clipped(self._plus(given_z, z)))
+        r = gate(self._clipped(self._plus(given_r, r)))
+        if self.resets_last:
+            own = self._times(r, own)
         else:
-            both, own = self.product(one.h, writer.slice(one.weights, 1, *zr)), ""
-        total = writer.op("Add", writer.slice(given, 1, *zr), both)
-        z, r = (gate(self._clipped(part)) for part in self._parts(total, 2))
-        if not own:
-            reset = writer.op("Mul", r, one.h)
-            own = self.product(reset, writer.slice(one.weights, 1, *last))
-        else:
-            own = writer.op("Mul", r, own)
-        new = inner(self._clipped(writer.op("Add", writer.slice(given, 1, *last), own)))
+            last = writer.slice(one.weights, 1, 2 * size, 3 * size)
+            own = self._from_state(self._times(r, one.h), last)
+        new = inner(self._clipped(self._plus(given_own, own)))
         rest = writer.op("Sub", writer.like(1, self.element), z)
-        return writer.op("Add", writer.op("Mul", rest, new), writer.op("Mul", z, one.h))
+        return self._plus(writer.op("Mul", rest, new), self._times(z, one.h))
+
+    def _from_state(self, h: str, weights: str) -> str:
+        """Multiplies a state by weights; empty for a state of zeros."""
+        return self.product(h, weights) if h else ""
+
+    def _plus(self, x: str, y: str) -> str:
+        """Adds a term that may be empty."""
+        return self.writer.op("Add", x, y) if y else x
+
+    def _times(self, x: str, y: str) -> str:
+        """Multiplies by a factor; empty if that is."""
+        return self.writer.op("Mul", x, y) if y else ""
 
     def _results(self, made: Sequence[_Direction]) -> None:
         writer = self.writer
