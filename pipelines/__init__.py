@@ -129,10 +129,11 @@ def _convert_migraphx(config: HipgraftConfig) -> Sequence[PipelineElement]:
 def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
     # Contractions of f32 that are exact in f16 read f16. Products are split where one kernel can
     # combine the parts, products of one matrix are joined, and views move out of the way of fusion.
-    # hipDNN graphs are formed next; all that remains then becomes fallback kernels. Conversions to bytes and back end in a graph. Copies that only
-    # reorder move to where a graph can write the other order. On GPUs, convolutions get their
-    # images channels last. Launches are ordered while results are tensors. Equal graphs are merged
-    # before code generation, which is the expensive part.
+    # hipDNN graphs are formed next; all that remains then becomes fallback kernels. Conversions to
+    # bytes and back end in a graph. Copies that only reorder move to where a graph can write the
+    # other order. On GPUs, convolutions get their images channels last. Launches are ordered while
+    # results are tensors. Equal graphs are merged before code generation, which is the expensive
+    # part.
     gpu = config.gpu or product_of(config.target[0])
     is_cpu = config.target[0] == "cpu"  # other layouts and wider products gain nothing there
     products = (
