@@ -33,22 +33,27 @@ def _is_copy(graph: hipdnn.GraphOp) -> bool:
     return mode == "identity" and types[0].element_type == types[1].element_type
 
 
-def written_strides(shape: tuple[int, ...], window: StridedView) -> list[int] | None:
-    """Returns the strides of a tensor of `shape` for which `window` on it is row-major.
+def written_strides(tensor: StridedView, window: StridedView) -> list[int] | None:
+    """Returns the strides of a tensor for which `window` on its storage is row-major.
 
     Args:
-        shape: of the tensor, row-major so far.
-        window: on all of the tensor, each element once.
+        tensor: shape and strides of the tensor so far.
+        window: window on all of the storage, each element once.
 
     Returns:
-        A stride for each dimension; None where the window is no such thing or splits a dimension.
+        A stride for each dimension; None if the tensor or the window is no such thing, or the
+        window splits a dimension.
     """
-    dims = window.storage_order(shape)
-    if dims is None:
+    stored, dims = tensor.storage_order(tensor.shape), window.storage_order(tensor.shape)
+    if stored is None or dims is None:
         return None
     order = StridedView.of_shape(window.shape).permute(dims)
-    written = StridedView.of_shape(shape).on_copied(order)
-    return None if written is None else list(written.strides)
+    extents = [tensor.shape[dim] for dim in stored]
+    written = StridedView.of_shape(extents).on_copied(order)
+    if written is None:
+        return None
+    strides = dict(zip(stored, written.strides, strict=True))
+    return [strides.get(dim, 1) for dim in range(len(tensor.shape))]
 
 
 def _readers(value: ir.Value) -> list[ir.Operation]:
@@ -89,14 +94,22 @@ def _write_in_order(copied: ir.Value, op: ir.Operation) -> ir.Value:
         raise Declined("no-graph", f"'{op.name}' op copies what no graph or fallback yields")
     if owner.name == hipdnn.FallbackOp.OP_NAME and not _is_by_element(view.base):
         raise Declined("torch-op", f"'{op.name}' op copies what a torch op yields in its own order")
-    strides = written_strides(shape_of(view.base), window_of(view))
+    container = cast(hipdnn.ContainerOp, hipdnn.wrap(owner.operation))
+    strides = written_strides(_stored(container, view.base), window_of(view))
     if strides is None:
         raise Declined("no-permutation", f"'{op.name}' op copies no permutation of a tensor")
     if len(_readers(view.base)) > 1 or len(list(view.window.uses)) > 1:
         raise Declined("read-elsewhere", f"'{op.name}' op copies a tensor that others read")
-    container = cast(hipdnn.ContainerOp, hipdnn.wrap(owner.operation))
     _set_strides(container, view.base, strides)
     return view.base
+
+
+def _stored(producer: hipdnn.ContainerOp, result: ir.Value) -> StridedView:
+    """Returns the shape and strides in which a container writes a result."""
+    layouts = producer.result_strides or [None] * len(producer.outputs)
+    strides = layouts[ir.OpResult(result).result_number]
+    whole = StridedView.of_shape(shape_of(result))
+    return whole if strides is None else StridedView(whole.shape, tuple(strides))
 
 
 def _is_by_element(value: ir.Value) -> bool:

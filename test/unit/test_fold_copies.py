@@ -26,16 +26,23 @@ PERMUTATIONS = [
 @pytest.mark.parametrize(("shape", "order"), PERMUTATIONS)
 def test_written_strides(shape: tuple[int, ...], order: tuple[int, ...]):
     value = np.arange(np.prod(shape)).reshape(shape)
-    strides = written_strides(shape, StridedView.of_shape(shape).permute(order))
+    whole = StridedView.of_shape(shape)
+    strides = written_strides(whole, whole.permute(order))
     assert strides is not None
     storage = value.transpose(order).reshape(-1)
     seen = np.lib.stride_tricks.as_strided(storage, shape, [8 * step for step in strides])
     np.testing.assert_array_equal(seen, value)
 
 
+def test_window_on_what_is_stored_in_another_order():
+    # Stored as [2, 3, 4], the tensor is [3, 2, 4]; the window shows the storage as [4, 2, 3].
+    stored = StridedView((3, 2, 4), (4, 12, 1))
+    assert written_strides(stored, StridedView((4, 2, 3), (1, 12, 4))) == [1, 3, 6]
+
+
 def test_window_that_splits_a_dimension_into_neighbours():
     # [6, 4] seen as [2, 4, 3]: no single stride steps through the 6.
-    assert written_strides((6, 4), StridedView((2, 4, 3), (12, 1, 4))) is None
+    assert written_strides(StridedView.of_shape((6, 4)), StridedView((2, 4, 3), (12, 1, 4))) is None
 
 
 PROGRAM = """

@@ -142,9 +142,12 @@ def _within_part(seen: StridedView, columns: int, width: int) -> StridedView:
 
 
 def _are_elementwise(views: Sequence[ir.Operation]) -> bool:
-    """Whether elementwise ops, and only these, read what views show."""
-    found = [reader for view in views for reader in readers(view.results[0])]
-    return bool(found) and all(op.name == hipdnn.PointwiseOp.OP_NAME for op in found)
+    """Whether elementwise ops, and only these, read what views show, without repeating it."""
+    shown = [(view.results[0], op) for view in views for op in readers(view.results[0])]
+    return bool(shown) and all(
+        op.name == hipdnn.PointwiseOp.OP_NAME and shape_of(op.results[0]) == shape_of(value)
+        for value, op in shown
+    )
 
 
 def computed_from(ops: Sequence[ir.Operation]) -> set[ir.Operation]:

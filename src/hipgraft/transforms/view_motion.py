@@ -1,8 +1,8 @@
-"""Moves views past the elementwise ops that read them, so that these can share their kernels.
+"""Moves views past the ops that read them, so that these can share their kernels.
 
 A view of a whole tensor in another order separates an elementwise op from its producer. The
 op can also be computed in the tensor's own shape, with views of its other operands and of its
-result.
+result. So can a reduction of the same dimensions in another order, or with others of extent 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import attributes_of, defining_op
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.element_types import byte_width
-from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.strided_view import StridedView, row_major_strides
 from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 from hipgraft.transforms.fusion import CONTRACTIONS, ELEMENTWISE, is_compute
 from hipgraft.transforms.outlining import is_splat
@@ -144,6 +144,8 @@ class ViewMotion:
 
     def _best_viewed(self, op: ir.Operation) -> _Viewed | None:
         """Returns the operand in whose shape to compute an op; None to keep its own shape."""
+        if op.name == hipdnn.ReductionOp.OP_NAME:
+            return self._reduced(op)
         if op.name != hipdnn.PointwiseOp.OP_NAME or mode_of(op) == "gen_index":
             return None
         found = [one for one in map(self._viewed, op.operands) if one is not None]
@@ -151,7 +153,19 @@ class ViewMotion:
         fitting = [one for one in found if one.window.shape == shape]
         best = max(fitting, key=lambda one: one.level, default=None)
         own = (self._levels.get(value, _NO_LEVEL) for value in op.operands if _joins(op, value))
-        return None if best is None or best.level <= max(own, default=_NO_LEVEL) else best
+        if best is None or best.level <= max(own, default=_NO_LEVEL):
+            return None
+        # The kernel of an operand that is computed earlier than others cannot compute the op.
+        last = max(self._levels.get(_base(value), _NO_LEVEL) for value in op.operands)
+        return best if best.level == last else None
+
+    def _reduced(self, op: ir.Operation) -> _Viewed | None:
+        """Returns what a reduction views of elementwise ops, whose kernel it could share."""
+        viewed = self._viewed(op.operands[0])
+        owner = None if viewed is None else defining_op(viewed.base)
+        if viewed is None or owner is None or owner.name not in ELEMENTWISE:
+            return None
+        return viewed if _same_dims(viewed.window, shape_of(viewed.base)) else None
 
     def _viewed(self, value: ir.Value) -> _Viewed | None:
         base = _base(value)
@@ -186,11 +200,22 @@ def _joins(op: ir.Operation, value: ir.Value) -> bool:
 
 def _moved(op: ir.Operation, viewed: _Viewed) -> ir.Operation:
     """Rebuilds an op in the shape of `viewed.base`, and replaces its result by a view."""
-    shape, result = shape_of(viewed.base), op.results[0]
-    if _width(result) > _width(viewed.base) and not _feeds_contraction(result):
+    shape, seen, result = shape_of(viewed.base), viewed.window, op.results[0]
+    if op.name == hipdnn.ReductionOp.OP_NAME:
+        dims = _same_dims(seen, shape)
+        extents = [1] * len(shape)
+        for dim, extent in zip(dims, shape_of(result), strict=True):
+            if dim is not None:
+                extents[dim] = extent
+        steps = row_major_strides(extents)
+        strides = tuple(0 if dim is None else steps[dim] for dim in dims)
+        shape, seen = tuple(extents), StridedView(shape_of(result), strides)
+        inputs = [(viewed.base, StridedView.of_shape(shape_of(viewed.base)))]
+    elif _width(result) > _width(viewed.base) and not _feeds_contraction(result):
         raise Declined("wider", "its result has wider elements than the tensor that is viewed")
-    inputs = [_viewed_before(value, viewed.window, shape) for value in op.operands]
-    windows = _readers_windows(result, viewed.window)
+    else:
+        inputs = [_viewed_before(value, seen, shape) for value in op.operands]
+    windows = _readers_windows(result, seen)
     with ir.InsertionPoint(op):
         made = ir.Operation.create(
             op.name,
@@ -199,14 +224,31 @@ def _moved(op: ir.Operation, viewed: _Viewed) -> ir.Operation:
             attributes=attributes_of(op),
             loc=op.location,
         )
-    for reader, seen in windows:
+    for reader, direct in windows:
         with ir.InsertionPoint(reader):
-            direct = make_window(made.results[0], seen, reader.location)
-        reader.results[0].replace_all_uses_with(direct)
+            value = make_window(made.results[0], direct, reader.location)
+        reader.results[0].replace_all_uses_with(value)
     with ir.InsertionPoint(op):
-        whole = make_window(made.results[0], viewed.window, op.location)
+        whole = make_window(made.results[0], seen, op.location)
     result.replace_all_uses_with(whole)
     return made
+
+
+def _same_dims(view: StridedView, shape: Shape) -> list[int | None]:
+    """Returns the dimension of a row-major tensor that each dimension of a view of it shows.
+
+    The list has None for dimensions of extent 1, and is empty if others are split or joined.
+    """
+    steps = row_major_strides(shape)
+    dims = {
+        (extent, step): dim
+        for dim, (extent, step) in enumerate(zip(shape, steps, strict=True))
+        if extent != 1
+    }
+    pairs = list(zip(view.shape, view.strides, strict=True))
+    if {pair for pair in pairs if pair[0] != 1} != set(dims):
+        return []
+    return [dims.get(pair) for pair in pairs]
 
 
 def _width(value: ir.Value) -> int:
