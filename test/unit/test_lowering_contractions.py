@@ -261,6 +261,42 @@ CASES = [
     *gradient_cases(
         "2d_grouped", (2, 4, 9, 8), (6, 2, 3, 3), pre=[1, 1], stride=[2, 1], dilation=[1, 1]
     ),
+    # Windows that do not overlap.
+    *gradient_cases("1d_apart", (2, 16, 48), (32, 16, 3), pre=[0], stride=[3], dilation=[1]),
+    *gradient_cases(
+        "2d_apart",
+        (2, 16, 8, 48),
+        (16, 16, 2, 3),
+        "f16",
+        pre=[0, 0],
+        stride=[2, 3],
+        dilation=[1, 1],
+    ),
+    *gradient_cases(
+        "2d_apart_grouped",
+        (2, 32, 8, 4),
+        (32, 16, 2, 2),
+        pre=[0, 0],
+        stride=[2, 2],
+        dilation=[1, 1],
+    ),
+    *gradient_cases(
+        "3d_apart",
+        (1, 3, 4, 2, 6),
+        (5, 3, 2, 1, 2),
+        pre=[0] * 3,
+        stride=[2, 1, 2],
+        dilation=[1] * 3,
+    ),
+    # All but the last rows.
+    *gradient_cases(
+        "2d_apart_cropped",
+        (1, 16, 9, 8),
+        (16, 16, 2, 2),
+        pre=[0, 0],
+        stride=[2, 2],
+        dilation=[1, 1],
+    ),
     *gradient_cases(
         "2d_six_of_group",
         (2, 12, 9, 10),

@@ -19,7 +19,12 @@ from emulator import missing_reason, requires_emulator, run_kernel
 from lowering_cases import Case, lower_case, run_case, tensor_type
 from random_graphs import placed
 from test_lowering_block_scale import cast_case, rounding_case
-from test_lowering_contractions import conv_case, gradient_cases, last_strides, matmul_case
+from test_lowering_contractions import (
+    conv_case,
+    gradient_cases,
+    last_strides,
+    matmul_case,
+)
 from test_lowering_gradients import CASES as GRADIENTS
 
 from hipgraft.codegen.iree.session import IreeSession
@@ -180,6 +185,18 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     ),
     "grouped-unit-window": ("gfx942", lambda: conv_case("grouped", (1, 6, 3), (6, 3, 1))),
     "image-order": ("gfx942", width_outermost),
+    "interleaved-products": (
+        "gfx950",
+        lambda: gradient_cases(
+            "apart",
+            (1, 16, 8, 8),
+            (32, 16, 2, 2),
+            "f16",
+            pre=[0, 0],
+            stride=[2, 2],
+            dilation=[1, 1],
+        )[0],
+    ),
     "one-channel-dilation": (
         "gfx1100",
         lambda: weight_gradient((1, 4, 17, 17), (6, 4, 3, 3), "f16", (2, 2)),

@@ -55,6 +55,23 @@ func.func @dgrad(%dy: tensor<1x16x8x8xf16>, %w: tensor<16x16x3x3xf16>) -> tensor
 
 // -----
 
+// Windows that do not overlap take one product, whose positions are dimensions of the result.
+
+// CHECK-LABEL: module @apart_gfx942
+// CHECK:         linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", {{.*}}"parallel", "reduction"]}
+// CHECK:         -> tensor<1x16x4x2x16x2xf32>
+// CHECK-NOT:     linalg.conv
+func.func @apart(%dy: tensor<1x16x4x16xf16>, %w: tensor<16x16x2x2xf16>) -> tensor<1x16x8x32xf16> {
+  %0 = "hipdnn.graph"(%dy, %w) ({
+  ^bb0(%gdy: tensor<1x16x4x16xf16>, %gw: tensor<16x16x2x2xf16>):
+    %r = "hipdnn.conv_dgrad"(%gdy, %gw) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>} : (tensor<1x16x4x16xf16>, tensor<16x16x2x2xf16>) -> tensor<1x16x8x32xf16>
+    "hipdnn.yield"(%r) : (tensor<1x16x8x32xf16>) -> ()
+  }) {name = "apart"} : (tensor<1x16x4x16xf16>, tensor<16x16x2x2xf16>) -> tensor<1x16x8x32xf16>
+  return %0 : tensor<1x16x8x32xf16>
+}
+
+// -----
+
 // CHECK-LABEL: module @wgrad_gfx942
 // CHECK:         linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]
 // CHECK:         arith.mulf

@@ -19,9 +19,11 @@ from hipgraft.codegen.lowering.emit.padding import (
 )
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import spread
+from hipgraft.codegen.products import MATRIX_ROWS
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
 from hipgraft.codegen.workarounds.grouped_filters import group_filters_to_add
+from hipgraft.codegen.workarounds.interleaved_products import fails_interleaved
 from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation
 from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.codegen.workarounds.weight_gradient import starts_with_x
@@ -36,12 +38,19 @@ _LARGE = 1 << 26
 
 @lowers(ConvDgradOp)
 def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Convolves `dy`, with zeros between its elements, with the transposed and reversed filters."""
+    """Convolves `dy`, with zeros between its elements, with the transposed and reversed filters.
+
+    If windows do not overlap, each element of `dx` is one product.
+    """
     emitter, params = lowering.emitter, ConvParams.of(op)
     dy, w = emitter.logical(lowering.tensor(op.dy)), emitter.logical(lowering.tensor(op.w))
     if op.conv_mode is ConvMode.CONVOLUTION:
         w = flipped(emitter, w)
     shape = shape_of(op.dx)
+    accumulator = accumulator_type(op, dy.element, w.element)
+    if _is_apart(op, lowering.target):
+        dx = emitter.reshape(_windows_apart(emitter, dy, w, accumulator), shape)
+        return [emitter.cast(dx, element_of(op.dx))]
     before = [span - 1 for span in params.spans(w.shape[2:])]
     span = [(extent - 1) * step + 1 for extent, step in zip(dy.shape[2:], op.stride, strict=True)]
     low = [reach - pad for reach, pad in zip(before, op.pre_padding, strict=True)]
@@ -49,7 +58,6 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
         x + pad - extent for x, pad, extent in zip(shape[2:], op.pre_padding, span, strict=True)
     ]
     filters = _turned(emitter, w, groups=shape[1] // w.shape[1])
-    accumulator = accumulator_type(op, dy.element, w.element)
     if max(op.stride) > 1:
         dy = spread(emitter, dy, op.stride, low, high)
         low = high = [0] * len(span)
@@ -57,6 +65,42 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
     moves = ConvParams(positive(low), positive(high), [1] * len(span), op.dilation)
     result = Tensor.logical("", shape, accumulator)
     return [emitter.cast(convolve_within(lowering, moves, dy, filters, result), element_of(op.dx))]
+
+
+def _is_apart(op: ConvDgradOp, target: Target) -> bool:
+    """Whether each element of `dx` is in one window, and the products fill matrix instructions.
+
+    Otherwise IREE 3.13.0 may compute wrong products on RDNA, or fail.
+    """
+    dy, window, dx = shape_of(op.dy), shape_of(op.w)[2:], shape_of(op.dx)
+    if any((*op.pre_padding, *op.post_padding)) or max(op.dilation) > 1 or max(op.stride) == 1:
+        return False
+    is_covered = [n * step for n, step in zip(dy[2:], op.stride, strict=True)] == list(dx[2:])
+    filled = (*shape_of(op.w)[:2], dy[-1])
+    is_filled = all(extent % MATRIX_ROWS == 0 for extent in filled)
+    is_single = dx[1] == shape_of(op.w)[1]
+    is_apart = list(op.stride) == list(window) and is_covered and is_single and is_filled
+    return is_apart and not fails_interleaved(target, element_of(op.w))
+
+
+def _windows_apart(emitter: Emitter, dy: Tensor, w: Tensor, accumulator: str) -> Tensor:
+    """Emits the products of `dy` [N, K, ...] and each position of the window of `w` [K, C, ...].
+
+    Their result is `dx` [N, C, ...] where each spatial dim is split into images and window. The
+    loops over channels come last, so that matrix instructions multiply these.
+    """
+    window = [f"r{dim}" for dim in range(w.rank - 2)]
+    at = [f"p{dim}" for dim in range(w.rank - 2)]
+    places = [name for pair in zip(at, window, strict=True) for name in pair]
+    extents = [extent for pair in zip(dy.shape[2:], w.shape[2:], strict=True) for extent in pair]
+    form = Tensor.logical("", (dy.shape[0], w.shape[1], *extents), accumulator)
+    loops = ["n", *at, *window, "c", "k"]
+    maps = [
+        f"affine_map<({', '.join(loops)}) -> ({', '.join(dims)})>"
+        for dims in (["n", "k", *at], ["k", "c", *window], ["n", "c", *places])
+    ]
+    kinds = ["parallel"] * (len(loops) - 1) + ["reduction"]
+    return emitter.contraction("dx", dy, w, emitter.filled(form, 0), maps, kinds)
 
 
 @lowers(ConvWgradOp)
