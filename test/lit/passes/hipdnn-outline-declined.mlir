@@ -160,3 +160,28 @@ func.func @product_between(%a: tensor<8x4xf32>, %b: tensor<8x4xf32>, %c: tensor<
   %6 = "hipdnn.pointwise"(%3, %5) {mode = "mul"} : (tensor<8x8xf32>, tensor<8x1xf32>) -> tensor<8x8xf32>
   return %6 : tensor<8x8xf32>
 }
+
+// -----
+
+// With a contraction, a kernel reads and writes at most 16 tensors: these are 17.
+
+// CHECK-LABEL: func.func @long_epilogue
+// CHECK-COUNT-2: "hipdnn.graph"
+func.func @long_epilogue(%h: tensor<16x64xf16>, %x0: tensor<16x64xf16>, %x1: tensor<16x64xf16>, %x2: tensor<16x64xf16>, %x3: tensor<16x64xf16>, %x4: tensor<16x64xf16>, %x5: tensor<16x64xf16>, %x6: tensor<16x64xf16>, %x7: tensor<16x64xf16>, %x8: tensor<16x64xf16>, %x9: tensor<16x64xf16>, %x10: tensor<16x64xf16>, %x11: tensor<16x64xf16>, %x12: tensor<16x64xf16>, %x13: tensor<16x64xf16>, %w: tensor<64x64xf16>) -> tensor<16x64xf16> {
+  %p = "hipdnn.matmul"(%h, %w) : (tensor<16x64xf16>, tensor<64x64xf16>) -> tensor<16x64xf16>
+  %s0 = "hipdnn.pointwise"(%p, %x0) {mode = "add"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s1 = "hipdnn.pointwise"(%s0, %x1) {mode = "mul"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s2 = "hipdnn.pointwise"(%s1, %x2) {mode = "add"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s3 = "hipdnn.pointwise"(%s2, %x3) {mode = "mul"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s4 = "hipdnn.pointwise"(%s3, %x4) {mode = "add"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s5 = "hipdnn.pointwise"(%s4, %x5) {mode = "mul"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s6 = "hipdnn.pointwise"(%s5, %x6) {mode = "add"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s7 = "hipdnn.pointwise"(%s6, %x7) {mode = "mul"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s8 = "hipdnn.pointwise"(%s7, %x8) {mode = "add"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s9 = "hipdnn.pointwise"(%s8, %x9) {mode = "mul"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s10 = "hipdnn.pointwise"(%s9, %x10) {mode = "add"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s11 = "hipdnn.pointwise"(%s10, %x11) {mode = "mul"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s12 = "hipdnn.pointwise"(%s11, %x12) {mode = "add"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  %s13 = "hipdnn.pointwise"(%s12, %x13) {mode = "mul"} : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  return %s13 : tensor<16x64xf16>
+}

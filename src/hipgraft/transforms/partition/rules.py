@@ -12,6 +12,9 @@ MAX_OPERANDS = 24
 MAX_BINDINGS = 32
 """Tensors that one graph may read and write: IREE's limit for the CPU."""
 
+MAX_FUSED = 16
+"""Tensors that a contraction and its epilogue may read and write: IREE 3.13.0 fuses no more."""
+
 MOST_PRODUCTS = 4
 """Products that share a kernel at most: those of q, k and v, or of the gates of an LSTM."""
 
@@ -88,11 +91,12 @@ def group_declined(program: Program, members: Collection[int]) -> str | None:
     }
     if len(operands) > MAX_OPERANDS:
         return f"the graph would read more than {MAX_OPERANDS} tensors"
-    if len(operands) + sum(is_stored(program, op, members) for op in members) > MAX_BINDINGS:
-        return f"the graph would read and write more than {MAX_BINDINGS} tensors"
+    anchors = {one for one in members if program.ops[one].role is Role.ANCHOR}
+    most = MAX_FUSED if anchors else MAX_BINDINGS
+    if len(operands) + sum(is_stored(program, op, members) for op in members) > most:
+        return f"the graph would read and write more than {most} tensors"
     if any(is_stored(program, op, members) for op in _broadcast_ops(program, members)):
         return "the graph would store a tensor smaller than its kernel walks"
-    anchors = {one for one in members if program.ops[one].role is Role.ANCHOR}
     if not anchors:
         return _norms_declined(program, members)
     if any(program.producer[value] in members for one in anchors for value in program.reads[one]):
