@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hipgraft.codegen.chips import product_of
 from hipgraft.codegen.lowered import LOWERED_FOR
+from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import GraphOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
@@ -127,28 +128,22 @@ def _convert_migraphx(config: HipgraftConfig) -> Sequence[PipelineElement]:
 
 
 def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
-    # Contractions of f32 that are exact in f16 read f16. Products are split where one kernel can
-    # combine the parts, products of one matrix are joined, and views move out of the way of fusion.
-    # hipDNN graphs are formed next; all that remains then becomes fallback kernels. Conversions to
-    # bytes and back end in a graph. Copies that only reorder move to where a graph can write the
-    # other order. On GPUs, convolutions get their images channels last. Launches are ordered while
-    # results are tensors. Equal graphs are merged before code generation, which is the expensive
-    # part.
+    # Contractions of f32 that are exact in f16 read f16. On AMD GPUs, products are split where one
+    # kernel can combine the parts. Products of one matrix are joined, and views move out of the way
+    # of fusion. hipDNN graphs are formed next; all that remains then becomes fallback kernels.
+    # Conversions to bytes and back end in a graph. Copies that only reorder move to where a graph
+    # can write the other order. On GPUs, convolutions get their images channels last. Launches are
+    # ordered while results are tensors. Equal graphs are merged before code generation, which is
+    # the expensive part.
     gpu = config.gpu or product_of(config.target[0])
-    is_cpu = config.target[0] == "cpu"  # other layouts and wider products gain nothing there
-    products = (
-        ()
-        if is_cpu
-        else (
-            "hipdnn-narrow-contractions",
-            "hipdnn-split-products",
-            "hipdnn-batch-products",
-        )
-    )
+    kind = Target.parse(config.target[0]).kind
+    is_cpu = kind is TargetKind.CPU  # other layouts and wider products gain nothing there
+    parts = ("hipdnn-split-products",) if kind is TargetKind.AMDGPU else ()
+    products = ("hipdnn-narrow-contractions", *parts, "hipdnn-batch-products")
     outline_pass = make_pass("hipdnn-outline", gpu=gpu, calibration=config.calibration)
     layouts = () if is_cpu else (make_pass("hipdnn-assign-layouts", gpu=gpu),)
     return (
-        *products,
+        *(() if is_cpu else products),
         "hipdnn-sink-views",
         outline_pass,
         "hipdnn-outline-fallback",

@@ -18,8 +18,8 @@ MATRIX_ROWS = 16
 without matrix instructions."""
 
 FEW_ROWS = 8
-"""The most rows with which kernels of products read columns faster than rows, and without matrix
-instructions."""
+"""The most rows for which a kernel of several products reduces their columns, which is faster than
+matrix instructions."""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def multiply_joined(
 
     Args:
         emitter: emitter that receives the ops.
-        a: left matrix [M, K].
+        a: left matrix [..., M, K], where M is 1 if there are other dims.
         factors: right matrices [K, N], with equal dims in memory.
         accumulator: element type of the results.
 
@@ -78,15 +78,14 @@ def multiply_joined(
     loops, results, left = ("m", "n", "k"), (rows, columns), a
     if rows == 1:
         loops, results, left = ("n", "k"), (columns,), emitter.reshape(a, (depth,))
-    operands = [((*loops[:-2], "k"), left), *(("kn", factor) for factor in factors)]
+    # IREE 3.13.0 needs matrix instructions for what has the left factor first.
     is_few = rows <= FEW_ROWS
-    if is_few:  # IREE 3.13.0 needs matrix instructions for what has the left factor first
-        operands.append(operands.pop(0))
+    pair, pairs = ((*loops[:-2], "k"), left), [("kn", factor) for factor in factors]
+    operands = [*pairs, pair] if is_few else [pair, *pairs]
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         inputs, totals = arguments[: len(operands)], arguments[len(operands) :]
-        one = inputs.pop(-1 if is_few else 0)
-        wide = scalars.cast(one, accumulator)
+        wide = scalars.cast(inputs.pop(-1 if is_few else 0), accumulator)
         made: list[Scalar] = []
         for right, total in zip(inputs, totals, strict=True):
             product = scalars.op(f"arith.mul{kind}", wide, scalars.cast(right, accumulator))
