@@ -72,6 +72,19 @@ def test_recurrent_network(tmp_path, form):
     check(path, inputs)
 
 
+@pytest.mark.parametrize("first", [0.0, 0.5])
+def test_first_state_that_is_a_constant(tmp_path, first):
+    constants = {
+        "w": drawn(1, 4 * HIDDEN, FEATURES) / 2,
+        "r": drawn(1, 4 * HIDDEN, HIDDEN) / 2,
+        "h": np.full((1, BATCH, HIDDEN), first, np.float32),
+    }
+    names, inputs = ["x", "w", "r", "", "", "h", "h"], {"x": drawn(2, BATCH, FEATURES)}
+    node = helper.make_node("LSTM", names, ["y", "y_h", "y_c"], hidden_size=HIDDEN)
+    results = [("y", F32), ("y_h", F32), ("y_c", F32)]
+    check(save(tmp_path / "m.onnx", [node], inputs, results, constants), inputs)
+
+
 def info(name, kind, shape):
     return helper.make_tensor_value_info(name, kind, shape)
 

@@ -115,10 +115,8 @@ def _is_by_column(op: ir.Operation, shape: tuple[int, ...]) -> bool:
     """Whether an elementwise op computes each column of a matrix from that of its operands."""
     if op.name != hipdnn.PointwiseOp.OP_NAME or mode_of(op) == "gen_index":
         return False
-    operands = [shape_of(value) for value in op.operands]
-    return shape_of(op.results[0]) == shape and all(
-        len(one) == 2 and one[1] in (1, shape[1]) for one in operands
-    )
+    is_matrix = all(len(shape_of(value)) == 2 for value in op.operands)
+    return is_matrix and shape_of(op.results[0]) == shape
 
 
 def _width(view: ir.Operation, columns: int) -> int:

@@ -6,8 +6,7 @@
 
 // REMARK: remark: 2 products of one matrix are one
 // REMARK: remark: 2 products of one matrix are one
-// REMARK: remark: the constant is stored column by column
-// REMARK: remark: the constant is stored column by column
+// REMARK-COUNT-4: remark: the constant is stored column by column
 // REMARK-NOT: remark
 // CHECK-LABEL: func.func @keys_and_values
 // CHECK-SAME:    (%[[X:.*]]: tensor<5x4xf16>)
@@ -94,4 +93,23 @@ func.func @stays(%x: tensor<16x4xf16>, %y: tensor<5x4xf16>, %u: tensor<4x4xf16>)
   %10 = "hipdnn.matmul"(%y, %w) : (tensor<5x4xf16>, tensor<4x4xf16>) -> tensor<5x4xf16>
   %11 = "hipdnn.pointwise"(%10) {mode = "relu_fwd"} : (tensor<5x4xf16>) -> tensor<5x4xf16>
   return %2, %3, %6, %7, %9, %11 : tensor<64xf16>, tensor<64xf16>, tensor<20xf16>, tensor<20xf16>, tensor<5x4xf16>, tensor<5x4xf16>
+}
+
+// -----
+
+// Elementwise ops combine what views show of these, so that all share one graph instead.
+
+// CHECK-LABEL: func.func @gated
+// CHECK-COUNT-2: hipdnn.matmul
+// CHECK-NOT:     hipdnn.matmul
+func.func @gated(%x: tensor<1x4xf16>) -> tensor<1x1x2xf16> {
+  %wg = arith.constant dense<1.0> : tensor<4x2xf16>
+  %wu = arith.constant dense<2.0> : tensor<4x2xf16>
+  %0 = "hipdnn.matmul"(%x, %wg) : (tensor<1x4xf16>, tensor<4x2xf16>) -> tensor<1x2xf16>
+  %1 = "hipdnn.matmul"(%x, %wu) : (tensor<1x4xf16>, tensor<4x2xf16>) -> tensor<1x2xf16>
+  %g = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 0, 2, 1>} : (tensor<1x2xf16>) -> tensor<1x1x2xf16>
+  %u = "hipdnn.view"(%1) {offset = 0 : i64, strides = array<i64: 0, 2, 1>} : (tensor<1x2xf16>) -> tensor<1x1x2xf16>
+  %s = "hipdnn.pointwise"(%g) {mode = "swish_fwd"} : (tensor<1x1x2xf16>) -> tensor<1x1x2xf16>
+  %y = "hipdnn.pointwise"(%s, %u) {mode = "mul"} : (tensor<1x1x2xf16>, tensor<1x1x2xf16>) -> tensor<1x1x2xf16>
+  return %y : tensor<1x1x2xf16>
 }

@@ -102,3 +102,41 @@ func.func @bytes_of_a_product(%x: tensor<4x6xf32>, %w: tensor<2x3x5xf16>) -> ten
   %4 = "hipdnn.matmul"(%3, %w) : (tensor<2x4x3xf16>, tensor<2x3x5xf16>) -> tensor<2x4x5xf32>
   return %4 : tensor<2x4x5xf32>
 }
+
+// -----
+
+// A reduction of the same dimensions is one in the shape of what an elementwise op makes, too. One of a
+// dimension that the view joins stays, and so does one of what a contraction makes.
+
+// CHECK-LABEL: func.func @reductions
+// CHECK:         %[[N:.*]] = "hipdnn.pointwise"(%arg0) {mode = "neg"} : (tensor<2x3x1x4xf32>)
+// CHECK-NEXT:    %[[R:.*]] = "hipdnn.reduction"(%[[N]]) {mode = "MAX"} : (tensor<2x3x1x4xf32>) -> tensor<2x1x1x4xf32>
+// CHECK-NEXT:    %[[V:.*]] = "hipdnn.view"(%[[R]]) {offset = 0 : i64, strides = array<i64: 1, 4, 4>} : (tensor<2x1x1x4xf32>) -> tensor<4x1x2xf32>
+// CHECK:         "hipdnn.reduction"(%{{.*}}) {mode = "MAX"} : (tensor<6x4xf32>) -> tensor<1x4xf32>
+// CHECK:         "hipdnn.reduction"(%{{.*}}) {mode = "MAX"} : (tensor<6x8xf32>) -> tensor<6x1xf32>
+// CHECK:         return %[[V]]
+func.func @reductions(%x: tensor<2x3x1x4xf32>, %a: tensor<8x4xf32>, %b: tensor<4x6xf32>) -> (tensor<4x1x2xf32>, tensor<1x4xf32>, tensor<6x1xf32>) {
+  %0 = "hipdnn.pointwise"(%x) {mode = "neg"} : (tensor<2x3x1x4xf32>) -> tensor<2x3x1x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 4, 12>} : (tensor<2x3x1x4xf32>) -> tensor<4x3x2xf32>
+  %2 = "hipdnn.reduction"(%1) {mode = "MAX"} : (tensor<4x3x2xf32>) -> tensor<4x1x2xf32>
+  %3 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 4, 1>} : (tensor<2x3x1x4xf32>) -> tensor<6x4xf32>
+  %4 = "hipdnn.reduction"(%3) {mode = "MAX"} : (tensor<6x4xf32>) -> tensor<1x4xf32>
+  %5 = "hipdnn.matmul"(%a, %b) : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  %6 = "hipdnn.view"(%5) {offset = 0 : i64, strides = array<i64: 1, 6>} : (tensor<8x6xf32>) -> tensor<6x8xf32>
+  %7 = "hipdnn.reduction"(%6) {mode = "MAX"} : (tensor<6x8xf32>) -> tensor<6x1xf32>
+  return %2, %4, %7 : tensor<4x1x2xf32>, tensor<1x4xf32>, tensor<6x1xf32>
+}
+
+// -----
+
+// The product's kernel runs before that of the second product, so nothing of it moves there.
+
+// CHECK-LABEL: func.func @earlier
+// CHECK:         "hipdnn.pointwise"(%{{.*}}, %{{.*}}) {mode = "mul"} : (tensor<6x8xf32>, tensor<6x1xf32>) -> tensor<6x8xf32>
+func.func @earlier(%a: tensor<8x4xf32>, %b: tensor<4x6xf32>, %c: tensor<8x1xf32>) -> tensor<6x8xf32> {
+  %0 = "hipdnn.matmul"(%a, %b) : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 6>} : (tensor<8x6xf32>) -> tensor<6x8xf32>
+  %2 = "hipdnn.matmul"(%1, %c) : (tensor<6x8xf32>, tensor<8x1xf32>) -> tensor<6x1xf32>
+  %3 = "hipdnn.pointwise"(%1, %2) {mode = "mul"} : (tensor<6x8xf32>, tensor<6x1xf32>) -> tensor<6x8xf32>
+  return %3 : tensor<6x8xf32>
+}

@@ -106,3 +106,44 @@ func.func @stays(%x: tensor<16x4xf32>, %y: tensor<5x4xf32>, %u: tensor<4x4xf32>,
   %22 = "hipdnn.matmul"(%y, %t) : (tensor<5x4xf32>, tensor<4x4xf32>) -> tensor<5x4xf32>
   return %3, %7, %11, %12, %16, %17, %19, %21, %22 : tensor<16x2xf32>, tensor<5x2xf32>, tensor<5x2xf32>, tensor<4x4xf32>, tensor<5x1xf32>, tensor<5x3xf32>, tensor<2x2xf32>, tensor<5x2xf32>, tensor<5x4xf32>
 }
+
+// -----
+
+// So do products of which columns are read that are no part, rows of another step, five parts, parts
+// that are repeated, and columns that are counted.
+
+// CHECK-LABEL: func.func @other_views
+// CHECK-COUNT-5: hipdnn.matmul
+// CHECK-NOT:     hipdnn.matmul
+func.func @other_views(%y: tensor<5x4xf32>, %w: tensor<20x4xf32>, %big: tensor<5x5x10xf32>) -> (tensor<5x10xf32>, tensor<5x10xf32>, tensor<5x4xf32>, tensor<5x5x10xf32>, tensor<5x5x10xf32>, tensor<5x10xf32>) {
+  %t = "hipdnn.view"(%w) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<20x4xf32>) -> tensor<4x20xf32>
+  %p0 = "hipdnn.matmul"(%y, %t) : (tensor<5x4xf32>, tensor<4x20xf32>) -> tensor<5x20xf32>
+  %a0 = "hipdnn.view"(%p0) {offset = 5 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x10xf32>
+  %b0 = "hipdnn.view"(%p0) {offset = 0 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x10xf32>
+  %y0 = "hipdnn.pointwise"(%a0, %b0) {mode = "mul"} : (tensor<5x10xf32>, tensor<5x10xf32>) -> tensor<5x10xf32>
+  %p1 = "hipdnn.matmul"(%y, %t) : (tensor<5x4xf32>, tensor<4x20xf32>) -> tensor<5x20xf32>
+  %a1 = "hipdnn.view"(%p1) {offset = 0 : i64, strides = array<i64: 10, 1>} : (tensor<5x20xf32>) -> tensor<5x10xf32>
+  %b1 = "hipdnn.view"(%p1) {offset = 10 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x10xf32>
+  %y1 = "hipdnn.pointwise"(%a1, %b1) {mode = "mul"} : (tensor<5x10xf32>, tensor<5x10xf32>) -> tensor<5x10xf32>
+  %p2 = "hipdnn.matmul"(%y, %t) : (tensor<5x4xf32>, tensor<4x20xf32>) -> tensor<5x20xf32>
+  %v0 = "hipdnn.view"(%p2) {offset = 0 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x4xf32>
+  %v1 = "hipdnn.view"(%p2) {offset = 4 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x4xf32>
+  %v2 = "hipdnn.view"(%p2) {offset = 8 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x4xf32>
+  %v3 = "hipdnn.view"(%p2) {offset = 12 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x4xf32>
+  %v4 = "hipdnn.view"(%p2) {offset = 16 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x4xf32>
+  %m0 = "hipdnn.pointwise"(%v0, %v1) {mode = "mul"} : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %m1 = "hipdnn.pointwise"(%m0, %v2) {mode = "mul"} : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %m2 = "hipdnn.pointwise"(%m1, %v3) {mode = "mul"} : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %m3 = "hipdnn.pointwise"(%m2, %v4) {mode = "mul"} : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %p3 = "hipdnn.matmul"(%y, %t) : (tensor<5x4xf32>, tensor<4x20xf32>) -> tensor<5x20xf32>
+  %a3 = "hipdnn.view"(%p3) {offset = 0 : i64, strides = array<i64: 20, 0, 1>} : (tensor<5x20xf32>) -> tensor<5x1x10xf32>
+  %b3 = "hipdnn.view"(%p3) {offset = 10 : i64, strides = array<i64: 20, 0, 1>} : (tensor<5x20xf32>) -> tensor<5x1x10xf32>
+  %ra = "hipdnn.pointwise"(%a3, %big) {mode = "mul"} : (tensor<5x1x10xf32>, tensor<5x5x10xf32>) -> tensor<5x5x10xf32>
+  %rb = "hipdnn.pointwise"(%b3, %big) {mode = "mul"} : (tensor<5x1x10xf32>, tensor<5x5x10xf32>) -> tensor<5x5x10xf32>
+  %p4 = "hipdnn.matmul"(%y, %t) : (tensor<5x4xf32>, tensor<4x20xf32>) -> tensor<5x20xf32>
+  %g = "hipdnn.pointwise"(%p4) {mode = "gen_index", axis = 1 : i64} : (tensor<5x20xf32>) -> tensor<5x20xf32>
+  %a4 = "hipdnn.view"(%g) {offset = 0 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x10xf32>
+  %b4 = "hipdnn.view"(%g) {offset = 10 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x10xf32>
+  %y4 = "hipdnn.pointwise"(%a4, %b4) {mode = "mul"} : (tensor<5x10xf32>, tensor<5x10xf32>) -> tensor<5x10xf32>
+  return %y0, %y1, %m3, %ra, %rb, %y4 : tensor<5x10xf32>, tensor<5x10xf32>, tensor<5x4xf32>, tensor<5x5x10xf32>, tensor<5x5x10xf32>, tensor<5x10xf32>
+}

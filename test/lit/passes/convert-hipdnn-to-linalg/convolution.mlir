@@ -72,6 +72,64 @@ func.func @apart(%dy: tensor<1x16x4x16xf16>, %w: tensor<16x16x2x2xf16>) -> tenso
 
 // -----
 
+// Windows that overlap, leave rows out or are of groups stay convolutions, and so does a narrow image.
+
+// CHECK-LABEL: module @overlapping_gfx942
+// CHECK:         tensor.insert_slice
+// CHECK:         linalg.conv
+func.func @overlapping(%dy: tensor<1x16x4x16xf16>, %w: tensor<16x16x3x3xf16>) -> tensor<1x16x9x33xf16> {
+  %0 = "hipdnn.graph"(%dy, %w) ({
+  ^bb0(%gdy: tensor<1x16x4x16xf16>, %gw: tensor<16x16x3x3xf16>):
+    %r = "hipdnn.conv_dgrad"(%gdy, %gw) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>} : (tensor<1x16x4x16xf16>, tensor<16x16x3x3xf16>) -> tensor<1x16x9x33xf16>
+    "hipdnn.yield"(%r) : (tensor<1x16x9x33xf16>) -> ()
+  }) {name = "overlapping"} : (tensor<1x16x4x16xf16>, tensor<16x16x3x3xf16>) -> tensor<1x16x9x33xf16>
+  return %0 : tensor<1x16x9x33xf16>
+}
+
+// -----
+
+// CHECK-LABEL: module @rows_left_gfx942
+// CHECK:         tensor.insert_slice
+// CHECK:         linalg.conv
+func.func @rows_left(%dy: tensor<1x16x4x16xf16>, %w: tensor<16x16x2x2xf16>) -> tensor<1x16x9x32xf16> {
+  %0 = "hipdnn.graph"(%dy, %w) ({
+  ^bb0(%gdy: tensor<1x16x4x16xf16>, %gw: tensor<16x16x2x2xf16>):
+    %r = "hipdnn.conv_dgrad"(%gdy, %gw) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>} : (tensor<1x16x4x16xf16>, tensor<16x16x2x2xf16>) -> tensor<1x16x9x32xf16>
+    "hipdnn.yield"(%r) : (tensor<1x16x9x32xf16>) -> ()
+  }) {name = "rows_left"} : (tensor<1x16x4x16xf16>, tensor<16x16x2x2xf16>) -> tensor<1x16x9x32xf16>
+  return %0 : tensor<1x16x9x32xf16>
+}
+
+// -----
+
+// CHECK-LABEL: module @two_groups_gfx942
+// CHECK:         tensor.insert_slice
+// CHECK:         linalg.conv
+func.func @two_groups(%dy: tensor<1x32x4x16xf16>, %w: tensor<32x16x2x2xf16>) -> tensor<1x32x8x32xf16> {
+  %0 = "hipdnn.graph"(%dy, %w) ({
+  ^bb0(%gdy: tensor<1x32x4x16xf16>, %gw: tensor<32x16x2x2xf16>):
+    %r = "hipdnn.conv_dgrad"(%gdy, %gw) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>} : (tensor<1x32x4x16xf16>, tensor<32x16x2x2xf16>) -> tensor<1x32x8x32xf16>
+    "hipdnn.yield"(%r) : (tensor<1x32x8x32xf16>) -> ()
+  }) {name = "two_groups"} : (tensor<1x32x4x16xf16>, tensor<32x16x2x2xf16>) -> tensor<1x32x8x32xf16>
+  return %0 : tensor<1x32x8x32xf16>
+}
+
+// -----
+
+// CHECK-LABEL: module @narrow_gfx942
+// CHECK:         tensor.insert_slice
+// CHECK:         linalg.conv
+func.func @narrow(%dy: tensor<1x16x4x8xf16>, %w: tensor<16x16x2x2xf16>) -> tensor<1x16x8x16xf16> {
+  %0 = "hipdnn.graph"(%dy, %w) ({
+  ^bb0(%gdy: tensor<1x16x4x8xf16>, %gw: tensor<16x16x2x2xf16>):
+    %r = "hipdnn.conv_dgrad"(%gdy, %gw) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>} : (tensor<1x16x4x8xf16>, tensor<16x16x2x2xf16>) -> tensor<1x16x8x16xf16>
+    "hipdnn.yield"(%r) : (tensor<1x16x8x16xf16>) -> ()
+  }) {name = "narrow"} : (tensor<1x16x4x8xf16>, tensor<16x16x2x2xf16>) -> tensor<1x16x8x16xf16>
+  return %0 : tensor<1x16x8x16xf16>
+}
+
+// -----
+
 // CHECK-LABEL: module @wgrad_gfx942
 // CHECK:         linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]
 // CHECK:         arith.mulf
