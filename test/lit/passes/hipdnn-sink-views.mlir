@@ -129,14 +129,15 @@ func.func @reductions(%x: tensor<2x3x1x4xf32>, %a: tensor<8x4xf32>, %b: tensor<4
 
 // -----
 
-// The product's kernel runs before that of the second product, so nothing of it moves there.
+// The kernel of the product runs before that of the last one, so nothing that reads both moves there.
 
 // CHECK-LABEL: func.func @earlier
 // CHECK:         "hipdnn.pointwise"(%{{.*}}, %{{.*}}) {mode = "mul"} : (tensor<6x8xf32>, tensor<6x1xf32>) -> tensor<6x8xf32>
-func.func @earlier(%a: tensor<8x4xf32>, %b: tensor<4x6xf32>, %c: tensor<8x1xf32>) -> tensor<6x8xf32> {
+func.func @earlier(%a: tensor<8x4xf32>, %b: tensor<4x6xf32>, %c: tensor<8x3xf32>, %d: tensor<3x1xf32>) -> tensor<6x8xf32> {
   %0 = "hipdnn.matmul"(%a, %b) : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
   %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 6>} : (tensor<8x6xf32>) -> tensor<6x8xf32>
-  %2 = "hipdnn.matmul"(%1, %c) : (tensor<6x8xf32>, tensor<8x1xf32>) -> tensor<6x1xf32>
-  %3 = "hipdnn.pointwise"(%1, %2) {mode = "mul"} : (tensor<6x8xf32>, tensor<6x1xf32>) -> tensor<6x8xf32>
-  return %3 : tensor<6x8xf32>
+  %2 = "hipdnn.matmul"(%1, %c) : (tensor<6x8xf32>, tensor<8x3xf32>) -> tensor<6x3xf32>
+  %3 = "hipdnn.matmul"(%2, %d) : (tensor<6x3xf32>, tensor<3x1xf32>) -> tensor<6x1xf32>
+  %4 = "hipdnn.pointwise"(%1, %3) {mode = "mul"} : (tensor<6x8xf32>, tensor<6x1xf32>) -> tensor<6x8xf32>
+  return %4 : tensor<6x8xf32>
 }

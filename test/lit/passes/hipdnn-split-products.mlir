@@ -119,7 +119,7 @@ func.func @other_views(%y: tensor<5x4xf32>, %w: tensor<20x4xf32>, %big: tensor<5
   %t = "hipdnn.view"(%w) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<20x4xf32>) -> tensor<4x20xf32>
   %p0 = "hipdnn.matmul"(%y, %t) : (tensor<5x4xf32>, tensor<4x20xf32>) -> tensor<5x20xf32>
   %a0 = "hipdnn.view"(%p0) {offset = 5 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x10xf32>
-  %b0 = "hipdnn.view"(%p0) {offset = 0 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x10xf32>
+  %b0 = "hipdnn.view"(%p0) {offset = 10 : i64, strides = array<i64: 20, 1>} : (tensor<5x20xf32>) -> tensor<5x10xf32>
   %y0 = "hipdnn.pointwise"(%a0, %b0) {mode = "mul"} : (tensor<5x10xf32>, tensor<5x10xf32>) -> tensor<5x10xf32>
   %p1 = "hipdnn.matmul"(%y, %t) : (tensor<5x4xf32>, tensor<4x20xf32>) -> tensor<5x20xf32>
   %a1 = "hipdnn.view"(%p1) {offset = 0 : i64, strides = array<i64: 10, 1>} : (tensor<5x20xf32>) -> tensor<5x10xf32>

@@ -72,7 +72,22 @@ func.func @apart(%dy: tensor<1x16x4x16xf16>, %w: tensor<16x16x2x2xf16>) -> tenso
 
 // -----
 
-// Windows that overlap, leave rows out or are of groups stay convolutions, and so does a narrow image.
+// Windows with gaps, that overlap, leave rows out or are of groups stay convolutions, and so does a
+// narrow image.
+
+// CHECK-LABEL: module @gaps_gfx942
+// CHECK:         tensor.insert_slice
+// CHECK:         linalg.conv
+func.func @gaps(%dy: tensor<1x16x4x16xf16>, %w: tensor<16x16x1x1xf16>) -> tensor<1x16x8x32xf16> {
+  %0 = "hipdnn.graph"(%dy, %w) ({
+  ^bb0(%gdy: tensor<1x16x4x16xf16>, %gw: tensor<16x16x1x1xf16>):
+    %r = "hipdnn.conv_dgrad"(%gdy, %gw) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>} : (tensor<1x16x4x16xf16>, tensor<16x16x1x1xf16>) -> tensor<1x16x8x32xf16>
+    "hipdnn.yield"(%r) : (tensor<1x16x8x32xf16>) -> ()
+  }) {name = "gaps"} : (tensor<1x16x4x16xf16>, tensor<16x16x1x1xf16>) -> tensor<1x16x8x32xf16>
+  return %0 : tensor<1x16x8x32xf16>
+}
+
+// -----
 
 // CHECK-LABEL: module @overlapping_gfx942
 // CHECK:         tensor.insert_slice

@@ -10,7 +10,7 @@ from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import cropped
 from hipgraft.codegen.lowering.matmul.matmul import multiply, operands_of, split_product
-from hipgraft.codegen.products import FEW_ROWS, MATRIX_ROWS
+from hipgraft.codegen.products import MATRIX_ROWS
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import GraphOp, MatmulOp
 from hipgraft.ir.bindings import ir
@@ -41,16 +41,7 @@ def _reads_columns(op: MatmulOp) -> bool:
     return layout is not None and layout[-2] == 1
 
 
-def _is_alone(op: MatmulOp, _: Target) -> bool:
-    """Whether a product shares no kernel with others of its few rows, which is one launch less."""
-    others = op.operation.block.operations
-    lefts = [MatmulOp(one.operation).a for one in others if one.operation.name == op.OP_NAME]
-    return lefts.count(op.a) == 1 or _rows(op) > FEW_ROWS or not _reads_columns(op)
-
-
-def _can_split(op: MatmulOp, target: Target) -> bool:
-    if not _is_alone(op, target):
-        return False
+def _can_split(op: MatmulOp, _: Target) -> bool:
     a, b, c = (shape_of(value) for value in (op.a, op.b, op.c))
     is_single = math.prod(a[:-2]) == math.prod(b[:-2]) == math.prod(c[:-2]) == 1
     return is_single and a[-1] % _PARTS == 0 and a[-1] // _PARTS >= _LONGEST_PART
@@ -78,7 +69,7 @@ def lower_padded_rows(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     return [emitter.cast(seen, element_of(op.c))]
 
 
-@alternative(MatmulOp, "swapped", _is_alone)
+@alternative(MatmulOp, "swapped", lambda _, __: True)
 def lower_swapped(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies the transposed matrices in the other order, which changes IREE's tiles."""
     a, b = (_transposed(value) for value in operands_of(op, lowering))
