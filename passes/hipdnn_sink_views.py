@@ -19,9 +19,10 @@ class HipdnnSinkViewsPass(Pass):
 
     An op that reads a transposed product cannot share the product's kernel, because its shape is
     another one. This pass computes such an op in the shape of the operand that is made last, with
-    its other operands viewed in that shape. What reads the op reads it through the view. A
-    reduction of what an elementwise op makes moves likewise if the view only reorders dimensions, or
-    adds and drops those of extent 1.
+    its other operands viewed in that shape. What reads the op reads it through the view.
+
+    A reduction of what an elementwise op makes moves likewise if the view only reorders dimensions,
+    or adds and drops those of extent 1.
 
     A view of a tensor with widened elements, such as a half of a head that is rotated in f32, is
     taken before they are widened: what reads the view then widens what it reads.
