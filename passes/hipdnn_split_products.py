@@ -1,4 +1,4 @@
-"""Splits products whose parts elementwise ops combine."""
+"""Splits products whose columns elementwise ops read in parts."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from hipgraft.transforms.product_parts import parted_products, split
 
 @dataclass(frozen=True)
 class HipdnnSplitProductsPass(Pass):
-    """Splits a product of which elementwise ops combine parts of the columns.
+    """Splits a product whose columns elementwise ops read in equal parts.
 
-    Such are the gates of an LSTM or a GRU, and gated linear units whose weights are one matrix. A
-    kernel cannot combine columns that other workgroups compute, but it can compute several products
-    of one matrix: `hipdnn-outline` gives the parts a graph with the ops that combine them, which is
-    one launch. Ops between the product and the views of its parts, such as the sum with a bias, are
-    split too.
+    The gates of an LSTM or a GRU are such parts, and so are the halves of a gated linear unit
+    whose weights are one matrix. A kernel cannot combine columns that other workgroups compute,
+    but it can compute several products of one matrix: `hipdnn-outline` puts the parts into one
+    graph with the ops that combine them, which is one launch. Ops between the product and the
+    views of its parts, such as the sum with a bias, are split too.
 
-    Split are products with up to 8 rows, if the columns of the right factor are contiguous, and
-    those of 16-bit elements with a multiple of 16 rows. The right factor of few rows is stored
-    column by column if it is a constant that only such products read.
+    The pass splits products with up to 8 rows if the columns of the right factor are contiguous,
+    and products of 16-bit elements if the number of rows is a multiple of 16. With up to 8 rows,
+    a constant right factor that only such products read is stored column by column.
 
     Before:
         ```mlir

@@ -19,7 +19,6 @@ from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.transforms.column_storage import ROWS_BY_COLUMNS
 from hipgraft.transforms.partition.kindred import PRODUCT
-from hipgraft.transforms.product_parts import computed_from
 from hipgraft.transforms.recognition.constants import (
     Array,
     build_constant,
@@ -29,6 +28,9 @@ from hipgraft.transforms.recognition.constants import (
 from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
 
 _CONTRACTIONS = ("hipdnn.matmul", "hipdnn.sdpa", "hipdnn.conv_fprop")
+
+# The most ops to look at for one that combines products.
+_MOST_OPS = 64
 
 _WAIT = 1
 """The most contractions between two products, so that results do not occupy memory for long."""
@@ -125,8 +127,21 @@ def _checked(group: Sequence[Member], most_bytes: int) -> Iterator[list[Member]]
 
 def _are_combined(members: Sequence[Member]) -> bool:
     """Whether elementwise ops combine all products, so that they share one graph instead."""
-    first, *others = [computed_from(readers(each.result)) for each in members]
+    first, *others = [_computed_from(readers(each.result)) for each in members]
     return bool(first.intersection(*others))
+
+
+def _computed_from(ops: Sequence[ir.Operation]) -> set[ir.Operation]:
+    """Returns the elementwise ops among some ops, and those that read these, also through views."""
+    found, waiting, seen = set[ir.Operation](), list(ops), 0
+    while waiting and seen < _MOST_OPS:
+        op, seen = waiting.pop(0), seen + 1
+        if op.name == hipdnn.PointwiseOp.OP_NAME and op not in found:
+            found.add(op)
+        elif op.name != hipdnn.ViewOp.OP_NAME:
+            continue
+        waiting += readers(op.results[0])
+    return found
 
 
 def join(members: Sequence[Member]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hipgraft.codegen.products import FEW_ROWS, MATRIX_ROWS
+from hipgraft.codegen.products import FEW_ROWS
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import attributes_of
@@ -13,17 +13,14 @@ from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_of, element_type_of, shape_of
 from hipgraft.transforms.column_storage import is_stored_by_rows, store_transposed
-from hipgraft.transforms.partition.kindred import PRODUCT
+from hipgraft.transforms.partition.kindred import PRODUCT, why_alone
 from hipgraft.transforms.partition.rules import MOST_PRODUCTS
 from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
-
-# The most elementwise ops to look at for one that combines the parts.
-_MOST_OPS = 64
 
 
 @dataclass(frozen=True)
 class PartedProduct:
-    """A product [M, N] of which elementwise ops read and combine equal parts of the columns.
+    """A product [M, N] whose columns elementwise ops read in equal parts.
 
     Attributes:
         op: the product.
@@ -41,8 +38,8 @@ class PartedProduct:
 def parted_products(block: ir.Block, most_bytes: int) -> list[PartedProduct]:
     """Returns the products whose parts one kernel can compute and combine.
 
-    Few rows need a right factor whose columns are contiguous, or a constant that only such products
-    read; more rows a multiple of those of a matrix instruction, and elements of 16 bits.
+    With few rows, the columns of the right factor must be contiguous, or it must be a constant that
+    only such products read. With more rows, its elements must have 16 bits.
 
     Args:
         block: block of a function at stage `hipdnn-ops`.
@@ -82,7 +79,7 @@ def split(product: PartedProduct) -> None:
 
 
 def _parted(op: ir.Operation) -> PartedProduct | None:
-    """Returns a product with its parts; None if it has no parts that elementwise ops combine."""
+    """Returns a product with its parts; None if elementwise ops do not read it in parts."""
     shapes = [shape_of(value) for value in (*op.operands, *op.results)]
     if any(len(shape) != 2 for shape in shapes) or len(shapes) != 3:
         return None
@@ -148,31 +145,13 @@ def _are_elementwise(views: Sequence[ir.Operation]) -> bool:
     )
 
 
-def computed_from(ops: Sequence[ir.Operation]) -> set[ir.Operation]:
-    """Returns the elementwise ops of some, and those that depend on them by elementwise ops alone.
-
-    Views are passed through.
-    """
-    found, waiting, seen = set[ir.Operation](), list(ops), 0
-    while waiting and seen < _MOST_OPS:
-        op, seen = waiting.pop(0), seen + 1
-        if op.name == hipdnn.PointwiseOp.OP_NAME and op not in found:
-            found.add(op)
-        elif op.name != hipdnn.ViewOp.OP_NAME:
-            continue
-        waiting += readers(op.results[0])
-    return found
-
-
 def _is_readable(op: ir.Operation, parted: Sequence[ir.Operation], most_bytes: int) -> bool:
     """Whether one kernel multiplies parts of the columns of a product's right factor."""
     right, rows = op.operands[1], shape_of(op.results[0])[0]
-    if rows > FEW_ROWS:
-        return rows % MATRIX_ROWS == 0 and bit_width(element_of(right)) == 16
-    if is_stored_by_rows(right, most_bytes):
+    if rows <= FEW_ROWS and is_stored_by_rows(right, most_bytes):
         return all(reader in parted for reader in readers(right))
-    base, view = window(right)
-    return base != right and view.strides[0] == 1
+    is_fast = rows <= FEW_ROWS or bit_width(element_of(right)) == 16
+    return is_fast and why_alone(op) is None
 
 
 def _columns(value: ir.Value, number: int, width: int) -> ir.Value:

@@ -147,3 +147,19 @@ func.func @other_views(%y: tensor<5x4xf32>, %w: tensor<20x4xf32>, %big: tensor<5
   %y4 = "hipdnn.pointwise"(%a4, %b4) {mode = "mul"} : (tensor<5x10xf32>, tensor<5x10xf32>) -> tensor<5x10xf32>
   return %y0, %y1, %m3, %ra, %rb, %y4 : tensor<5x10xf32>, tensor<5x10xf32>, tensor<5x4xf32>, tensor<5x5x10xf32>, tensor<5x5x10xf32>, tensor<5x10xf32>
 }
+
+// -----
+
+// A right factor that is computed stays whole, because its parts would not share a graph.
+
+// CHECK-LABEL: func.func @computed
+// CHECK-COUNT-1: hipdnn.matmul
+// CHECK-NOT:     hipdnn.matmul
+func.func @computed(%x: tensor<16x8xf16>, %v: tensor<8x8xf16>) -> tensor<16x4xf16> {
+  %w = "hipdnn.pointwise"(%v) {mode = "neg"} : (tensor<8x8xf16>) -> tensor<8x8xf16>
+  %0 = "hipdnn.matmul"(%x, %w) : (tensor<16x8xf16>, tensor<8x8xf16>) -> tensor<16x8xf16>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x4xf16>
+  %2 = "hipdnn.view"(%0) {offset = 4 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x4xf16>
+  %y = "hipdnn.pointwise"(%1, %2) {mode = "mul"} : (tensor<16x4xf16>, tensor<16x4xf16>) -> tensor<16x4xf16>
+  return %y : tensor<16x4xf16>
+}
