@@ -128,6 +128,7 @@ def _convert_migraphx(config: HipgraftConfig) -> Sequence[PipelineElement]:
 
 
 def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
+    # Transposed convolutions get filters for what they read, instead of an image with zeros.
     # Contractions of f32 that are exact in f16 read f16. On AMD GPUs, products are split where one
     # kernel can combine the parts. Products of one matrix are joined, and views move out of the way
     # of fusion. hipDNN graphs are formed next; all that remains then becomes fallback kernels.
@@ -143,6 +144,7 @@ def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
     outline_pass = make_pass("hipdnn-outline", gpu=gpu, calibration=config.calibration)
     layouts = () if is_cpu else (make_pass("hipdnn-assign-layouts", gpu=gpu),)
     return (
+        "hipdnn-subpixel-convolutions",
         *(() if is_cpu else products),
         "hipdnn-sink-views",
         outline_pass,

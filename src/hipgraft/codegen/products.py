@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
+from hipgraft.dialects.hipdnn import ConvDgradOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import bit_width, is_float
 from hipgraft.ir.tensors import shape_of, tensor_type
@@ -113,6 +114,21 @@ def _factor(op: ir.Operation) -> str:
     """Returns the element type of the factors; 8-bit floats are multiplied as f16."""
     element = str(tensor_type(op.operands[0]).element_type)
     return "f16" if is_float(element) and bit_width(element) == 8 else element
+
+
+def has_window_products(op: ConvDgradOp) -> bool:
+    """Returns whether each element of `dx` is one product, in one window of a dgrad.
+
+    The products must fill matrix instructions. IREE 3.13.0 may compute wrong ones on RDNA
+    otherwise, or fail.
+    """
+    dy, window, dx = shape_of(op.dy), shape_of(op.w)[2:], shape_of(op.dx)
+    if any((*op.pre_padding, *op.post_padding)) or max(op.dilation) > 1 or max(op.stride) == 1:
+        return False
+    is_covered = [n * step for n, step in zip(dy[2:], op.stride, strict=True)] == list(dx[2:])
+    is_filled = all(extent % MATRIX_ROWS == 0 for extent in (*shape_of(op.w)[:2], dy[-1]))
+    is_single = dx[1] == shape_of(op.w)[1]
+    return list(op.stride) == list(window) and is_covered and is_single and is_filled
 
 
 def op_flops(op: ir.Operation) -> int:

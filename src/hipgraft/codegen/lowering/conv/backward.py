@@ -19,7 +19,7 @@ from hipgraft.codegen.lowering.emit.padding import (
 )
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import spread
-from hipgraft.codegen.products import MATRIX_ROWS
+from hipgraft.codegen.products import has_window_products
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
 from hipgraft.codegen.workarounds.grouped_filters import group_filters_to_add
@@ -48,7 +48,7 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
         w = flipped(emitter, w)
     shape = shape_of(op.dx)
     accumulator = accumulator_type(op, dy.element, w.element)
-    if _is_apart(op, lowering.target):
+    if has_window_products(op) and not fails_interleaved(lowering.target, element_of(op.w)):
         dx = emitter.reshape(_windows_apart(emitter, dy, w, accumulator), shape)
         return [emitter.cast(dx, element_of(op.dx))]
     before = [span - 1 for span in params.spans(w.shape[2:])]
@@ -65,22 +65,6 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
     moves = ConvParams(positive(low), positive(high), [1] * len(span), op.dilation)
     result = Tensor.logical("", shape, accumulator)
     return [emitter.cast(convolve_within(lowering, moves, dy, filters, result), element_of(op.dx))]
-
-
-def _is_apart(op: ConvDgradOp, target: Target) -> bool:
-    """Whether each element of `dx` is in one window, and the products fill matrix instructions.
-
-    Otherwise IREE 3.13.0 may compute wrong products on RDNA, or fail.
-    """
-    dy, window, dx = shape_of(op.dy), shape_of(op.w)[2:], shape_of(op.dx)
-    if any((*op.pre_padding, *op.post_padding)) or max(op.dilation) > 1 or max(op.stride) == 1:
-        return False
-    is_covered = [n * step for n, step in zip(dy[2:], op.stride, strict=True)] == list(dx[2:])
-    filled = (*shape_of(op.w)[:2], dy[-1])
-    is_filled = all(extent % MATRIX_ROWS == 0 for extent in filled)
-    is_single = dx[1] == shape_of(op.w)[1]
-    is_apart = list(op.stride) == list(window) and is_covered and is_single and is_filled
-    return is_apart and not fails_interleaved(target, element_of(op.w))
 
 
 def _windows_apart(emitter: Emitter, dy: Tensor, w: Tensor, accumulator: str) -> Tensor:
