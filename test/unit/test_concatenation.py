@@ -101,9 +101,58 @@ def test_as_gpu_code(n: int, architecture: str) -> None:
         np.testing.assert_array_equal(result, wanted)
 
 
-@pytest.mark.parametrize(("dim", "is_replaced"), [(-1, True), (3, True), (1, False)])
-def test_computed_parts_of_other_dims_are_left_to_torch(dim: int, is_replaced: bool) -> None:
+@pytest.mark.parametrize("dim", [-1, 3, 1, -3])
+def test_parts_are_computed_where_they_are_read(dim: int) -> None:
     text = fallback(4, "f32", dim)
-    if not is_replaced:
+    if dim in (1, -3):
         text = text.replace("1x3x5x8x", "1x6x5x4x").replace("[1,3,5,8]", "[1,6,5,4]")
-    assert ("torch.aten.cat" not in lowered(text, "gfx942")) == is_replaced
+    assert "torch.aten.cat" not in lowered(text, "gfx942")
+
+
+# Two parts along the first dim, which are contiguous in the result.
+_CONTIGUOUS = """
+func.func private @f() {{
+  %x:2 = "test.source"() : () -> (tensor<{rows}x8xf32>, tensor<4x8xf32>)
+  %g = "hipdnn.fallback"(%x#0, %x#1) ({{
+  ^bb0(%a: tensor<{rows}x8xf32>, %b: tensor<4x8xf32>):
+    {op}
+    %0 = torch_c.from_builtin_tensor %a : tensor<{rows}x8xf32> -> !torch.vtensor<[{rows},8],f32>
+    %1 = torch_c.from_builtin_tensor {part} : tensor<4x8xf32> -> !torch.vtensor<[4,8],f32>
+    %2 = torch.prim.ListConstruct %0, %1
+      : (!torch.vtensor<[{rows},8],f32>, !torch.vtensor<[4,8],f32>) -> !torch.list<vtensor>
+    %dim = torch.constant.int 0
+    %3 = torch.aten.cat %2, %dim
+      : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[{whole},8],f32>
+    %4 = torch_c.to_builtin_tensor %3
+      : !torch.vtensor<[{whole},8],f32> -> tensor<{whole}x8xf32>
+    "hipdnn.yield"(%4) : (tensor<{whole}x8xf32>) -> ()
+  }}) {{name = "g", arg_offsets = array<i64: 0, {offset}>}}
+    : (tensor<{rows}x8xf32>, tensor<4x8xf32>) -> tensor<{whole}x8xf32>
+  return
+}}
+"""
+_COMPUTED = '%c = "hipdnn.pointwise"(%b) {mode = "neg"} : (tensor<4x8xf32>) -> tensor<4x8xf32>'
+_REDUCED = (
+    '%r = "hipdnn.reduction"(%b) {mode = "ADD"} : (tensor<4x8xf32>) -> tensor<4x1xf32> '
+    '%c = "hipdnn.pointwise"(%b, %r) {mode = "add"} '
+    ": (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>"
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "op", "offset", "is_left"),
+    [
+        (4, "", 0, True),
+        (4, "", 8, False),
+        (4, _COMPUTED, 0, False),
+        (1 << 18, _COMPUTED, 0, True),
+        (4, _REDUCED, 0, True),
+    ],
+    ids=["whole", "window", "computed", "large", "reduced"],
+)
+def test_contiguous_parts_are_left_to_iree_if_they_may_take_no_launch(
+    rows: int, op: str, offset: int, is_left: bool
+) -> None:
+    part = "%c" if op else "%b"
+    text = _CONTIGUOUS.format(rows=rows, whole=rows + 4, op=op, part=part, offset=offset)
+    assert ("torch.aten.cat" in lowered(text, "gfx942")) == is_left

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort  # pyright: ignore[reportMissingTypeStubs]
+import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 

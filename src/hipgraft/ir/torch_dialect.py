@@ -56,6 +56,14 @@ def torch_op(name: str, operands: Sequence[ir.Value], results: Sequence[ir.Type]
     return ir.Operation.create(f"torch.{name}", operands=list(operands), results=list(results))
 
 
+def known_int(value: ir.Value) -> int | None:
+    """Returns the number that a `torch.constant.int` defines; None if `value` is no constant."""
+    made = value.owner.operation if isinstance(value, ir.OpResult) else None
+    if made is None or made.name != "torch.constant.int":
+        return None
+    return ir.IntegerAttr(made.attributes["value"]).value
+
+
 def constant_int(value: int) -> ir.Value:
     """Creates a `torch.constant.int`."""
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)

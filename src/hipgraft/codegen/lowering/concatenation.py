@@ -1,8 +1,9 @@
 """Concatenates tensors whose parts of the result are not contiguous.
 
 IREE copies the operands to another storage order, concatenates them there and copies the result
-back. This lowering selects each element of the result from the operands, in one dispatch. Halves
-of the last dim may be computed, as rotary embeddings do with `cat(-x2, x1)`.
+back. This lowering selects each element of the result from the operands, in one dispatch, and
+computes operands that are elementwise ops, slices, or concatenations. Other ops may compute halves
+of the last dim, as those of rotary embeddings.
 """
 
 from __future__ import annotations
@@ -10,21 +11,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 
 from hipgraft.codegen.lowering.context import Lowering
+from hipgraft.codegen.lowering.elements import Elements, joined, parts_of
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.flat import by_element, element_at, has_short_rows
+from hipgraft.codegen.lowering.emit.flat import by_element, has_short_rows
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.codegen.workarounds.scatter_dim import dim_of
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import is_float
+from hipgraft.ir.torch_dialect import known_int
 
 # For an element of the result, lanes read one of each operand, and use one of these.
-_MOST_PARTS = 8
+_MOST_PARTS = 16
+
+# Elements that are copied in less time than a launch takes.
+_FEW_ELEMENTS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,10 @@ class _Part:
     Attributes:
         tensor: the elements.
         negated: whether the operand is the negative of `tensor`.
-        is_computed: whether the container computes `tensor`.
     """
 
     tensor: Tensor
     negated: bool
-    is_computed: bool
 
     def signed(self, scalars: ScalarEmitter, value: Scalar) -> Scalar:
         """Emits an element of the part, given the tensor's element."""
@@ -48,32 +50,50 @@ class _Part:
 
 def lower_concatenation(op: ir.Operation, lowering: Lowering) -> Tensor | None:
     """Returns the result of a `torch.aten.cat`; None for forms that are left to IREE."""
+    halves = _halves(op, lowering)
+    if halves is not None and not has_short_rows(halves[0].tensor.shape):
+        return _selected(lowering.emitter, *halves)
+    found = parts_of(op, lowering)
+    if found is None:
+        return None
+    parts, dim = found
+    shape, tensors = parts[0].shape, [tensor for part in parts for tensor in part.tensors]
+    if not 2 <= len(tensors) <= _MOST_PARTS:
+        return None
+    if halves is None and any(part.reads_computed for part in parts):
+        return None
+    if math.prod(shape[:dim]) == 1 and not _costs_a_launch(parts):
+        return None
+    if all(map(_is_packed, parts)):
+        return _rows(lowering.emitter, tensors, dim)
+    return _emitted(lowering.emitter, parts, dim)
+
+
+def _is_packed(part: Elements) -> bool:
+    """Whether a part is a tensor that is stored in logical order."""
+    return part.source is not None and part.source.lies_in(range(part.rank))
+
+
+def _costs_a_launch(parts: Sequence[Elements]) -> bool:
+    """Whether contiguous parts take a launch anyway, which can copy all of them.
+
+    What produces a whole tensor may write it where it is read, so that no launch copies it.
+    """
+    whole = [part for part in parts if _is_packed(part) and not part.is_window]
+    elements = sum(math.prod(part.shape) for part in whole)
+    return len(whole) < len(parts) and elements <= _FEW_ELEMENTS
+
+
+def _halves(op: ir.Operation, lowering: Lowering) -> tuple[_Part, _Part] | None:
+    """Returns the two halves of the last dim; None if the concatenation has other parts."""
     values = list(ir.OpResult(op.operands[0]).owner.operands)
     parts = [part for value in values if (part := _part(value, lowering)) is not None]
-    dim = dim_of(op)
-    if not 2 <= len(parts) <= _MOST_PARTS or len(parts) < len(values) or dim is None:
+    if len(values) != 2 or len(parts) < 2:
         return None
-    shape = parts[0].tensor.shape
-    if not shape or len({part.tensor.element for part in parts}) > 1:
-        return None
-    dim %= len(shape)
-    if _are_halves(parts) and dim == len(shape) - 1 > 0:
-        make = _gathered if has_short_rows(shape) else _selected
-        return make(lowering.emitter, *parts)
-    tensors = [part.tensor for part in parts if not (part.is_computed or part.negated)]
-    if len(tensors) < len(parts) or math.prod(shape[:dim]) == 1:
-        return None
-    if all(tensor.lies_in(range(len(shape))) for tensor in tensors):
-        return _rows(lowering.emitter, tensors, dim)
-    if dim < len(shape) - 1 and all(map(_has_rows, tensors)):
-        return _joined(lowering.emitter, tensors, dim)
-    return None
-
-
-def _has_rows(tensor: Tensor) -> bool:
-    """Whether elements that differ in the last dim only are next to each other."""
-    stored = [dim for dim in tensor.dims if tensor.shape[dim] > 1]
-    return stored[-1:] == [tensor.rank - 1]
+    first, second = (part.tensor for part in parts)
+    is_last = known_int(op.operands[1]) in (-1, first.rank - 1) and first.rank > 1
+    is_uniform = (first.shape, first.element) == (second.shape, second.element)
+    return (parts[0], parts[1]) if is_last and is_uniform else None
 
 
 def _part(value: ir.Value, lowering: Lowering) -> _Part | None:
@@ -85,12 +105,7 @@ def _part(value: ir.Value, lowering: Lowering) -> _Part | None:
     tensor = lowering.in_own_type(source)
     if tensor.broadcast_dims or (negated is not None and not is_float(tensor.element)):
         return None
-    return _Part(tensor, negated is not None, not isinstance(source.owner, ir.Block))
-
-
-def _are_halves(parts: Sequence[_Part]) -> bool:
-    tensors = [part.tensor for part in parts]
-    return len(parts) == 2 and len({tensor.shape for tensor in tensors}) == 1
+    return _Part(tensor, negated is not None)
 
 
 def _negated(value: ir.Value) -> ir.Value | None:
@@ -119,24 +134,6 @@ def _selected(emitter: Emitter, first: _Part, second: _Part) -> Tensor:
     return emitter.merge_dims(whole, dim)
 
 
-def _gathered(emitter: Emitter, first: _Part, second: _Part) -> Tensor:
-    """Reads each element of the result at its own index."""
-    *outer, columns = first.tensor.shape
-
-    def read(scalars: ScalarEmitter, indices: list[Scalar]) -> Scalar:
-        *lead, column = indices
-        half = scalars.constant(columns, "index")
-        is_first = scalars.compare("lt", column, half)
-        column = scalars.select(is_first, column, scalars.op("arith.subi", column, half))
-        values = [
-            part.signed(scalars, element_at(scalars, part.tensor, [*lead, column]))
-            for part in (first, second)
-        ]
-        return scalars.select(is_first, *values)
-
-    return by_element(emitter, (*outer, 2 * columns), first.tensor.element, read)
-
-
 def _rows(emitter: Emitter, tensors: Sequence[Tensor], dim: int) -> Tensor:
     """Joins tensors that are stored in logical order, in loops over the longest common rows."""
     shape, extents = tensors[0].shape, [tensor.shape[dim] for tensor in tensors]
@@ -146,36 +143,24 @@ def _rows(emitter: Emitter, tensors: Sequence[Tensor], dim: int) -> Tensor:
         _reshaped(emitter, tensor, (outer, extent // common, columns))
         for tensor, extent in zip(tensors, extents, strict=True)
     ]
-    joined = _joined(emitter, parts, 1)
-    return _reshaped(emitter, joined, (*shape[:dim], sum(extents), *shape[dim + 1 :]))
+    whole = _emitted(emitter, [Elements.stored(part) for part in parts], 1)
+    return _reshaped(emitter, whole, (*shape[:dim], sum(extents), *shape[dim + 1 :]))
 
 
-def _joined(emitter: Emitter, parts: Sequence[Tensor], dim: int) -> Tensor:
-    """Reads each element of the result at its own index of the part that holds it."""
-    starts = [0, *accumulate(part.shape[dim] for part in parts)]
-    shape, element = parts[0].shape, parts[0].element
-    whole = (*shape[:dim], starts[-1], *shape[dim + 1 :])
-
-    def read(scalars: ScalarEmitter, indices: list[Scalar]) -> Scalar:
-        row, values = indices[dim], list[Scalar]()
-        for part, (start, end) in zip(parts, pairwise(starts), strict=True):
-            # Rows of other parts read the first or last one.
-            first, last = (scalars.constant(at, "index") for at in (start, end - 1))
-            bounded = scalars.op("arith.minui", scalars.op("arith.maxui", row, first), last)
-            own = scalars.op("arith.subi", bounded, first)
-            values.append(element_at(scalars, part, [*indices[:dim], own, *indices[dim + 1 :]]))
-        found = values.pop()
-        for value, end in zip(reversed(values), reversed(starts[1:-1]), strict=True):
-            is_before = scalars.compare("lt", row, scalars.constant(end, "index"))
-            found = scalars.select(is_before, value, found)
-        return found
+def _emitted(emitter: Emitter, parts: Sequence[Elements], dim: int) -> Tensor:
+    """Computes each element of the result at its own index of the part that holds it."""
+    if dim == parts[0].rank - 1:
+        columns = math.gcd(*(part.shape[-1] for part in parts))
+        split = [part.split(columns) for part in parts]
+        return emitter.merge_dims(_emitted(emitter, split, dim), dim)
+    whole = joined(parts, dim)
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
-        return [read(scalars, [scalars.index(loop) for loop in range(len(whole))])]
+        return [whole.read(scalars, [scalars.index(loop) for loop in range(whole.rank)])]
 
-    if has_short_rows(whole):
-        return by_element(emitter, whole, element, read)
-    return emitter.pointwise("joined", [], whole, element, body)
+    if has_short_rows(whole.shape):
+        return by_element(emitter, whole.shape, whole.element, whole.read)
+    return emitter.pointwise("joined", [], whole.shape, whole.element, body)
 
 
 def _reshaped(emitter: Emitter, tensor: Tensor, shape: Sequence[int]) -> Tensor:

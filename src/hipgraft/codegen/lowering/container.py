@@ -119,6 +119,8 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
         argument, layout = arguments[position], layouts[position]
         if position not in ragged:
             operand = read_operand(emitter, names[position], layout)
+            if layout.flat_offset or layout.window is None or not layout.window.is_whole:
+                lowering.windows.add(argument)
             is_part = is_read_with_gaps(argument, layout) or is_sorted_slice(argument, layout)
             if is_part or is_reduced_broadcast(argument, operand):
                 operand = emitter.materialized(emitter.logical(operand))

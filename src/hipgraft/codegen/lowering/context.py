@@ -32,6 +32,7 @@ class Lowering:
         alternatives: names of the alternatives to use, by full op name.
         ragged: memory layout of the container's ragged operands.
         orders: storage order of the dims of the container's results, by yielded value.
+        windows: arguments that show parts of tensors.
     """
 
     target: Target
@@ -42,6 +43,7 @@ class Lowering:
     pieces: dict[str, tuple[Tensor, ...]] = field(default_factory=dict[str, tuple[Tensor, ...]])
     ragged: dict[ir.Value, Ragged] = field(default_factory=dict[ir.Value, Ragged])
     orders: dict[ir.Value, tuple[int, ...]] = field(default_factory=dict[ir.Value, tuple[int, ...]])
+    windows: set[ir.Value] = field(default_factory=set[ir.Value])
 
     def __post_init__(self) -> None:
         self.emitter = Emitter(self.target)

@@ -7,9 +7,10 @@ import re
 
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.codegen.workarounds.scatter_dim import dim_of, extents_to_add
+from hipgraft.codegen.workarounds.scatter_dim import extents_to_add
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import element_of, shape_of
+from hipgraft.ir.torch_dialect import known_int
 
 # The pattern also matches strings, so that a `%` inside of one is not renamed.
 _STRING_OR_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w.$-]+(?:#\d+)?')
@@ -59,7 +60,9 @@ class VerbatimCopier:
     def _moved_dim(self, op: ir.Operation, added: int, lowering: Lowering) -> dict[str, str]:
         """Writes a dim that counts from the first, and returns its name by the one it replaces."""
         name = f"{_PREFIX}dim_{len(lowering.emitter.lines)}"
-        lowering.emitter.lines.append(f"{name} = torch.constant.int {(dim_of(op) or 0) + added}")
+        lowering.emitter.lines.append(
+            f"{name} = torch.constant.int {(known_int(op.operands[1]) or 0) + added}"
+        )
         return {op.operands[1].get_name(self._state): name}
 
     def replace(self, op: ir.Operation, value: Tensor, lowering: Lowering) -> None:

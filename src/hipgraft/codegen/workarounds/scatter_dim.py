@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hipgraft.codegen.workarounds import Effect, Workaround
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.torch_dialect import extents_and_element
+from hipgraft.ir.torch_dialect import extents_and_element, known_int
 
 SCATTER_DIM = Workaround(
     name="scatter-dim",
@@ -21,17 +21,8 @@ def extents_to_add(op: ir.Operation) -> int:
     """Returns the number to add to an op's dim, its second operand; 0 if the dim is right."""
     if op.name != "torch.aten.scatter_reduce.two":
         return 0
-    dim = dim_of(op)
+    dim = known_int(op.operands[1])
     read = extents_and_element(op.operands[0].type)
     if dim is None or dim >= 0 or read is None:
         return 0
     return len(read[0])
-
-
-def dim_of(op: ir.Operation) -> int | None:
-    """Returns the constant value of the second operand; None if it is not constant."""
-    dim = op.operands[1]
-    owner = dim.owner.operation if isinstance(dim, ir.OpResult) else None
-    if owner is None or owner.name != "torch.constant.int":
-        return None
-    return ir.IntegerAttr(owner.attributes["value"]).value

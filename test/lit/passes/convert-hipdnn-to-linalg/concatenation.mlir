@@ -32,11 +32,14 @@ func.func @images(%a: tensor<2x32x49xf16>, %b: tensor<2x16x49xf16>) -> tensor<2x
 
 // -----
 
-// Parts that the container computes share IREE's copies.
+// An elementwise op is computed for the element that is read.
 
 // CHECK-LABEL: module @computed_gfx942
+// CHECK-NOT:     torch.aten.cat
+// CHECK:         %[[X:.*]] = tensor.extract
 // CHECK:         math.absf
-// CHECK:         torch.aten.cat
+// CHECK:         %[[Y:.*]] = tensor.extract
+// CHECK:         arith.select
 func.func @computed(%a: tensor<2x32x49xf16>, %b: tensor<2x16x49xf16>) -> tensor<2x48x49xf16> {
   %g = "hipdnn.fallback"(%a, %b) ({
   ^bb0(%x: tensor<2x32x49xf16>, %y: tensor<2x16x49xf16>):
