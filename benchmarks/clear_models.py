@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx
+from onnx import TensorProto, helper
 from random_onnx import Draft
 
 REFERENCE_OPSET = 13
@@ -61,30 +62,55 @@ def is_extreme(candidate: Draft) -> bool:
 
 def _is_defined(candidate: Draft) -> bool:
     """Whether the result does not depend on an algorithm's order, or on an invalid operand."""
-    if candidate.op == "PRelu":  # a slope of more elements is not allowed
-        shapes = [np.shape(one) for one in candidate.inputs]
-        return _broadcast_shape(shapes) == shapes[0]
-    if candidate.op == "ReverseSequence":
-        x, lengths = candidate.inputs
-        time, batch = (
-            candidate.attributes.get(f"{name}_axis", default)
-            for name, default in (("time", 0), ("batch", 1))
-        )
-        return {time, batch} == {0, 1} and bool((lengths <= x.shape[time]).all())
     if str(candidate.attributes.get("auto_pad")).startswith("SAME") and _is_cropped(candidate):
         return False
-    if candidate.op == "OneHot":  # fractions are truncated, but the reference compares them
-        return bool(np.all(candidate.inputs[0] == np.trunc(candidate.inputs[0])))
-    if candidate.op == "QuantizeLinear":  # zeros divided by zeros
-        return bool(np.all(candidate.inputs[1]))
-    if candidate.op == "TopK" and not candidate.attributes.get("sorted", 1):
-        return False
-    if candidate.op in ("Det", "GRU", "LSTM", "RNN"):  # which elements meet is not defined
-        floats = [one for one in candidate.inputs if one is not None and one.dtype.kind == "f"]
-        return all(np.isfinite(one).all() for one in floats)
-    if candidate.op == "MeanVarianceNormalization":  # of one element, a quotient of roundings
-        return candidate.inputs[0] is not None and _is_spread(candidate)
-    return True
+    rule = _RULES.get(candidate.op)
+    return rule is None or rule(candidate)
+
+
+def _has_valid_slope(candidate: Draft) -> bool:
+    """Whether the slope of PRelu has no more elements than its operand."""
+    shapes = [np.shape(one) for one in candidate.inputs]
+    return _broadcast_shape(shapes) == shapes[0]
+
+
+def _has_valid_lengths(candidate: Draft) -> bool:
+    x, lengths = candidate.inputs
+    time, batch = (
+        candidate.attributes.get(f"{name}_axis", default)
+        for name, default in (("time", 0), ("batch", 1))
+    )
+    return {time, batch} == {0, 1} and bool((lengths <= x.shape[time]).all())
+
+
+def _is_whole(candidate: Draft) -> bool:
+    """Whether indices are whole numbers; OneHot truncates others, but the reference compares."""
+    return bool(np.all(candidate.inputs[0] == np.trunc(candidate.inputs[0])))
+
+
+def _is_finite(candidate: Draft) -> bool:
+    floats = [one for one in candidate.inputs if one is not None and one.dtype.kind == "f"]
+    return all(np.isfinite(one).all() for one in floats)
+
+
+def _is_float_window(candidate: Draft) -> bool:
+    """Whether a window has floats; numbers next to 1 are truncated to integers."""
+    kind = candidate.attributes.get("output_datatype", TensorProto.FLOAT)
+    return helper.tensor_dtype_to_np_dtype(kind).kind not in "iu"
+
+
+def _fits(candidate: Draft) -> bool:
+    """Whether floats that are converted to integers are within the range of the integers."""
+    x, *like = candidate.inputs
+    if like and like[0] is not None:
+        kind = like[0].dtype
+    else:
+        kind = helper.tensor_dtype_to_np_dtype(candidate.attributes.get("to", TensorProto.FLOAT))
+    if x is None or x.dtype.kind != "f" or kind.kind not in "iu":
+        return True
+    range_ = np.iinfo(kind)
+    with np.errstate(invalid="ignore"):
+        return bool(((np.trunc(x) >= range_.min) & (np.trunc(x) <= range_.max)).all())
 
 
 def _is_cropped(candidate: Draft) -> bool:
@@ -118,12 +144,29 @@ def _has_clear_power(x: np.ndarray | None, exponent: np.ndarray | None) -> bool:
 def _is_spread(candidate: Draft) -> bool:
     """Whether the elements that are normalized together differ by more than their rounding."""
     x = candidate.inputs[0]
+    if x is None:
+        return False
     axes = tuple(candidate.attributes.get("axes", [0, 2, 3]))
     try:
         spread, mean = np.std(x, axis=axes), np.mean(x, axis=axes)
     except (ValueError, TypeError):  # the axes do not fit
         return False
     return bool(np.all(spread > np.abs(mean) / 100) and np.all(spread > 0))
+
+
+_RULES: dict[str, Callable[[Draft], bool]] = {
+    "Cast": _fits,
+    "CastLike": _fits,
+    "MeanVarianceNormalization": _is_spread,  # of one element, a quotient of roundings
+    "OneHot": _is_whole,
+    "PRelu": _has_valid_slope,
+    "QuantizeLinear": lambda draft: bool(np.all(draft.inputs[1])),  # zeros divided by zeros
+    "ReverseSequence": _has_valid_lengths,
+    "TopK": lambda draft: bool(draft.attributes.get("sorted", 1)),
+    # Which elements meet is not defined, or they are divided by an infinite scale.
+    **dict.fromkeys(("Det", "DynamicQuantizeLinear", "GRU", "LSTM", "RNN"), _is_finite),
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _is_float_window),
+}
 
 
 def have_inferred_shapes(results: list[np.ndarray], model: onnx.ModelProto) -> bool:
