@@ -109,7 +109,7 @@ def _fits(candidate: Draft) -> bool:
     if x is None or x.dtype.kind != "f" or kind.kind not in "iu":
         return True
     range_ = np.iinfo(kind)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         return bool(((np.trunc(x) >= range_.min) & (np.trunc(x) <= range_.max)).all())
 
 

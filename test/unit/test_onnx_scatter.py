@@ -126,6 +126,27 @@ def test_transposed_convolutions_that_are_cropped(tmp_path: Path, form: dict[str
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants), inputs, 1e-4)
 
 
+@pytest.mark.parametrize(
+    ("form", "slices"),
+    [
+        ({"strides": [2, 2], "pads": [1, 1, 1, 1], "auto_pad": "NOTSET"}, 0),
+        ({"strides": [2, 2], "pads": [1, 1, 0, 0]}, 0),
+        ({"strides": [2, 2], "pads": [0, 1, 1, 1]}, 1),
+        ({"strides": [1, 1], "pads": [1, 0, 0, 1]}, 2),
+    ],
+    ids=str,
+)
+def test_crops_of_transposed_convolutions(
+    tmp_path: Path, form: dict[str, object], slices: int
+) -> None:
+    """Equal padding is the convolution's own, and so is more padding at the start, if possible."""
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], **form)
+    inputs = {"x": drawn(1, 2, 4, 5)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], {"w": drawn(2, 3, 3, 4)})
+    text = str(hipgraft.compile(path, "cpu", compile_to="torch").module)
+    assert text.count("torch.aten.slice.Tensor") == slices
+
+
 SCATTERED = """func.func @main(%x: !torch.vtensor<[3,4],f32>, %i: !torch.vtensor<[3,2],si64>,
     %u: !torch.vtensor<[3,2],f32>) -> !torch.vtensor<[3,4],f32> {
   %dim = torch.constant.int -1

@@ -25,7 +25,7 @@ from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 from hipgraft.transforms.recognition.constants import Array, build_constant, constant_array
-from hipgraft.transforms.recognition.values import make_window
+from hipgraft.transforms.recognition.values import make_window, readers, window
 
 
 @dataclass(frozen=True)
@@ -96,12 +96,26 @@ def compute(found: SubpixelConvolution) -> None:
         y = hipdnn.ConvFpropOp(made)
         y.pre_padding, y.post_padding = [-start for start in found.low], list(found.high)
         y.stride = [1] * len(stride)
-        dx = y.y
+        copied, seen = y.y, StridedView.of_shape(shape_of(op.dx))
         if max(stride) > 1:
             copied, whole = _interleaved(y.y, channels, stride)
-            dx = make_window(copied, replace(whole, shape=shape_of(op.dx)))
-    op.dx.replace_all_uses_with(dx)
+            seen = replace(whole, shape=seen.shape)
+        _let_views_read(copied, seen, op.dx)
+        op.dx.replace_all_uses_with(make_window(copied, seen))
     op.operation.erase()
+
+
+def _let_views_read(copied: ir.Value, seen: StridedView, dx: ir.Value) -> None:
+    """Replaces views of `dx` by views of a tensor that shows it in a window."""
+    for reader in readers(dx):
+        if reader.name != hipdnn.ViewOp.OP_NAME:
+            continue
+        direct = window(reader.results[0])[1].on_copied(seen)
+        if direct is None:
+            reader.operands[0] = hipdnn.pointwise(make_window(copied, seen), mode="identity")
+        else:
+            reader.results[0].replace_all_uses_with(make_window(copied, direct))
+            reader.erase()
 
 
 def _interleaved(y: ir.Value, channels: int, stride: Sequence[int]) -> tuple[ir.Value, StridedView]:

@@ -7,7 +7,7 @@ from hipgraft.ir.diagnostics import Declined
 
 
 def _conv_transpose(writer: Writer) -> None:
-    """Computes without padding, and crops."""
+    """Computes with equal padding at both ends, and crops what is more at one."""
     shape = writer.shape(writer.node.input[0])
     window = writer.shape(writer.node.input[1])[2:]
     rank = len(shape) - 2
@@ -21,22 +21,29 @@ def _conv_transpose(writer: Writer) -> None:
     before, after = _padding(
         writer, whole, [s * e for s, e in zip(strides, shape[2:], strict=True)]
     )
-    names = ("auto_pad", "output_shape")
-    if before == after and not any(writer.attribute(name) for name in names):
+    is_given = writer.attribute("auto_pad", "NOTSET") == "NOTSET"
+    if before == after and is_given and not writer.attribute("output_shape"):
         raise Declined("supported", "it is lowered rightly")
     if min(*before, *after) < 0:
         raise Refused("whose result is larger than what it computes is not supported")
+    equal = [min(ends) for ends in zip(before, after, strict=True)]
+    for n, (low, high) in enumerate(zip(before, after, strict=True)):
+        if low > high and extra[n] + low - high < strides[n]:
+            # With more elements at the end, both ends can be cropped by as many.
+            equal[n], extra[n] = low, extra[n] + low - high
     inner = writer.op(
         "ConvTranspose",
         *writer.node.input,
         strides=strides,
         dilations=dilations,
+        pads=equal * 2,
         output_padding=extra,
         group=int(writer.attribute("group", 1)),
     )
     for n in range(rank):
-        if before[n] or after[n]:
-            inner = writer.slice(inner, 2 + n, before[n], whole[n] - after[n])
+        extent, start = whole[n] - before[n] - after[n], before[n] - equal[n]
+        if start or after[n] > equal[n]:
+            inner = writer.slice(inner, 2 + n, start, start + extent)
     writer.result(inner)
 
 
