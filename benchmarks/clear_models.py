@@ -113,6 +113,14 @@ def _fits(candidate: Draft) -> bool:
         return bool(((np.trunc(x) >= range_.min) & (np.trunc(x) <= range_.max)).all())
 
 
+def _fits_product(candidate: Draft) -> bool:
+    """Whether products of integers do not overflow, at which onnxruntime may saturate."""
+    x = candidate.inputs[0]
+    if x is None or x.dtype.kind not in "iu":
+        return True
+    return bool(np.prod(np.maximum(np.abs(x.astype(np.float64)), 1)) < 1 << 31)
+
+
 def _is_cropped(candidate: Draft) -> bool:
     """Whether strides exceed windows: some implementations then pad by negative amounts."""
     window = candidate.attributes.get("kernel_shape")
@@ -161,6 +169,7 @@ _RULES: dict[str, Callable[[Draft], bool]] = {
     "OneHot": _is_whole,
     "PRelu": _has_valid_slope,
     "QuantizeLinear": lambda draft: bool(np.all(draft.inputs[1])),  # zeros divided by zeros
+    "ReduceProd": _fits_product,
     "ReverseSequence": _has_valid_lengths,
     "TopK": lambda draft: bool(draft.attributes.get("sorted", 1)),
     # Which elements meet is not defined, or they are divided by an infinite scale.

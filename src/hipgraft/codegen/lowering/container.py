@@ -16,6 +16,7 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.migraphx import lower_migraphx
 from hipgraft.codegen.lowering.pointwise.groups import PointwiseGroups
 from hipgraft.codegen.lowering.ragged import Ragged
+from hipgraft.codegen.lowering.scatter import lower_scatter
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
 from hipgraft.codegen.target import Target
@@ -172,11 +173,15 @@ def _lower_op(lowering: Lowering, copier: VerbatimCopier, op: ir.Operation) -> N
     elif is_migraphx(op):
         lowering.tensors.update(zip(op.results, lower_migraphx(op, lowering), strict=True))
     elif not op.name.startswith("hipdnn."):
-        joined = lower_concatenation(op, lowering) if op.name == "torch.aten.cat" else None
-        if joined is None:
+        made = None
+        if op.name == "torch.aten.cat":
+            made = lower_concatenation(op, lowering)
+        elif op.name == "torch.aten.scatter_reduce.two":
+            made = lower_scatter(op, lowering, copier)
+        if made is None:
             copier.copy(op, lowering)
         else:
-            copier.replace(op, joined, lowering)
+            copier.replace(op, made, lowering)
     else:
         function = lowering_function(wrap(op), lowering)
         if function is None:

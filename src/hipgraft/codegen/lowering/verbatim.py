@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.workarounds.scatter_dim import extents_to_add
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.builders import defining_op
 from hipgraft.ir.tensors import element_of, shape_of
-from hipgraft.ir.torch_dialect import known_int
+from hipgraft.ir.torch_dialect import known_int, shape_and_element
 
 # The pattern also matches strings, so that a `%` inside of one is not renamed.
 _STRING_OR_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w.$-]+(?:#\d+)?')
@@ -64,6 +66,20 @@ class VerbatimCopier:
             f"{name} = torch.constant.int {(known_int(op.operands[1]) or 0) + added}"
         )
         return {op.operands[1].get_name(self._state): name}
+
+    def tensor(self, value: ir.Value, lowering: Lowering) -> Tensor:
+        """Returns the lowered form of a value tensor of static shape."""
+        cast = defining_op(value)
+        if cast is not None and cast.name == "torch_c.from_builtin_tensor":
+            return lowering.in_own_type(cast.operands[0])
+        if value in self._replaced:
+            return self._replaced[value]
+        found = shape_and_element(value.type)
+        assert found is not None  # as containers have static shapes
+        made = Tensor.logical("", found[0], found[1].removeprefix("s").removeprefix("u"))
+        name = _PREFIX + value.get_name(self._state)[1:]
+        text = f"torch_c.to_builtin_tensor {name} : {value.type} -> {made.type}"
+        return replace(made, name=lowering.emitter.op("builtin", text))
 
     def replace(self, op: ir.Operation, value: Tensor, lowering: Lowering) -> None:
         """Uses `value` for the result of `op`, which is not copied."""

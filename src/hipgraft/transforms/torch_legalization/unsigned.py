@@ -16,7 +16,8 @@ OPERATORS = frozenset(
         "div.Tensor_mode", "floor_divide", "floor_divide.Scalar", "max", "max.dim", "maximum",
         "mean", "mean.dim", "min", "min.dim", "minimum", "mul.Scalar", "mul.Tensor", "neg",
         "pow.Tensor_Scalar", "prod", "prod.dim_int", "remainder.Scalar", "remainder.Tensor",
-        "rsub.Scalar", "sort", "sub.Scalar", "sub.Tensor", "sum", "sum.dim_IntList", "topk",
+        "rsub.Scalar", "scatter_reduce.two", "sort", "sub.Scalar", "sub.Tensor", "sum",
+        "sum.dim_IntList", "topk",
         *(f"{name}.{kind}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
           for kind in ("Scalar", "Tensor")),
     )

@@ -13,8 +13,10 @@ from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor, common_order
 from hipgraft.codegen.lowering.pointwise.pointwise import compute_element
+from hipgraft.codegen.products import products_of
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp, wrap
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.builders import defining_op
 from hipgraft.ir.tensors import element_of, shape_of
 
 
@@ -57,7 +59,9 @@ class PointwiseGroups:
         read = dict.fromkeys(one for op in ops for one in op.operands if one not in made)
         inputs = {value: self._lowering.tensor(value) for value in read}
         if len(stored) > 1 and not self._yielded.isdisjoint(stored):
-            order = common_order(list(inputs.values()), tuple(shape_of(stored[0])))
+            shape = shape_of(stored[0])
+            stored += [value for value in read if self._is_product(value, shape)]
+            order = common_order(list(inputs.values()), tuple(shape))
             # IREE 3.13.0 crashes on loops with several results of which one is transposed.
             if all(self._lowering.orders.get(value, order) == order for value in stored):
                 results = self._joined(ops, stored, inputs, order)
@@ -70,6 +74,16 @@ class PointwiseGroups:
         if op.name != PointwiseOp.OP_NAME or op.name in self._lowering.alternatives:
             return False
         return _pointwise(op).mode is not PointwiseMode.GEN_INDEX
+
+    def _is_product(self, value: ir.Value, shape: Sequence[int]) -> bool:
+        """Whether the container yields a product of this shape.
+
+        The loops that read it store it, too: IREE 3.13.0 stores zeros in its rows and columns
+        if loops with several results read a product whose only tile is partial.
+        """
+        made = defining_op(value)
+        is_stored = value in self._yielded and tuple(shape_of(value)) == tuple(shape)
+        return is_stored and made is not None and bool(products_of(made))
 
     def _stored(self, ops: Sequence[ir.Operation]) -> list[ir.Value]:
         """Returns the results that the container yields or that other ops read."""
@@ -95,7 +109,7 @@ class PointwiseGroups:
             for op in ops:
                 values = [known[value] for value in op.operands]
                 known[op.results[0]] = compute_element(_pointwise(op), scalars, values)
-            return [known[value] for value in stored]
+            return [scalars.cast(known[value], element_of(value)) for value in stored]
 
         emitter, shape = self._lowering.emitter, tuple(shape_of(stored[0]))
         inits = [

@@ -26,7 +26,7 @@ _MOVES = frozenset(
      "ScatterND", "Shape", "Size", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile",
      "Transpose", "Trilu", "Unsqueeze", "Where"}
 )  # fmt: skip
-"""The operators that only move elements, of any type."""
+"""The operators that only move elements, of any type, unless they have a reduction."""
 
 _COMPUTES = frozenset(
     {"Abs", "Add", "ArgMax", "ArgMin", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor",
@@ -98,9 +98,9 @@ def _rewritten(node: NodeProto, graph: GraphInfo, values: Mapping[str, Narrow]) 
     results = [values.get(name) for name in node.output]
     if not any(operands) and not any(results):
         return None
-    if node.op_type in _MOVES:
-        return None
     writer = Writer(node, graph)
+    if node.op_type in _MOVES and _reduction(writer) is None:
+        return None
     try:
         _rewrite(writer, operands, results)
     except Refused as reason:
@@ -131,9 +131,10 @@ def _compute(
     if rewrite is not None:
         rewrite(writer, kinds[0])
         return
-    is_known = writer.node.op_type in _COMPUTES
+    reduction = _reduction(writer)
+    is_known = writer.node.op_type in _COMPUTES or reduction is not None
     if kinds[0].name == "ui64":
-        is_known = writer.node.op_type in _SAME_BITS
+        is_known = writer.node.op_type in _SAME_BITS or reduction in ("add", "mul")
     if not is_known or any(kind.name.startswith("f") for kind in kinds):
         raise Refused(f"with elements of type {kinds[0].name} is not supported")
     inputs = [
@@ -143,6 +144,12 @@ def _compute(
     made = writer.ops(writer.node.op_type, *inputs, outputs=len(results), **writer.attributes())
     for index, (name, kind) in enumerate(zip(made, results, strict=True)):
         writer.result(name if kind is None else kind.encode(writer, name), index)
+
+
+def _reduction(writer: Writer) -> str | None:
+    """Returns how an operator combines elements that it scatters; None if it only moves them."""
+    name = writer.attribute("reduction", "none")
+    return None if name == "none" or not writer.node.op_type.startswith("Scatter") else str(name)
 
 
 def _maximum_pool(writer: Writer, kind: Narrow) -> None:

@@ -1,0 +1,145 @@
+"""Reductions of scattered elements on GPUs, against numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from emulator import requires_emulator
+from onnx import helper
+
+import hipgraft
+from hipgraft.ir.diagnostics import HipgraftError
+
+Array = np.ndarray[Any, Any]
+COMBINE = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}
+
+
+def scattered(x: Array, index: Array, source: Array, axis: int, mode: str) -> Array:
+    result = x.copy()
+    for at in np.ndindex(*index.shape):
+        home = (*at[:axis], index[at], *at[axis + 1 :])
+        result[home] = COMBINE[mode](result[home], source[at])
+    return result
+
+
+def operands(
+    shape: tuple[int, ...], count: int, axis: int, kind: str
+) -> tuple[Array, Array, Array]:
+    draw = np.random.default_rng(count)
+    taken = (*shape[:axis], count, *shape[axis + 1 :])
+    x, source = (
+        draw.integers(-9, 9, extents).astype(np.int64).astype(kind) for extents in (shape, taken)
+    )
+    return x, draw.integers(-shape[axis], shape[axis], taken), source
+
+
+def model(path: Path, values: tuple[Array, Array, Array], axis: int, mode: str) -> Path:
+    """Writes a model that scatters into its first input."""
+    x, index, source = values
+    node = helper.make_node("ScatterElements", ["x", "i", "s"], ["y"], axis=axis, reduction=mode)
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    graph = helper.make_graph(
+        [node],
+        "scattered",
+        [
+            helper.make_tensor_value_info("x", kind, x.shape),
+            helper.make_tensor_value_info("i", onnx.TensorProto.INT64, index.shape),
+            helper.make_tensor_value_info("s", kind, source.shape),
+        ],
+        [helper.make_tensor_value_info("y", kind, x.shape)],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), path
+    )
+    return path
+
+
+CASES = [
+    ((5, 3), 40, 0, "add", "float32", "gfx942"),
+    ((3, 4, 2), 7, 1, "add", "float32", "gfx1100"),
+    ((6,), 33, 0, "max", "float32", "gfx1100"),
+    ((2, 7), 64, 1, "min", "float16", "gfx942"),
+    ((4, 2), 96, 0, "add", "int64", "gfx942"),
+    ((4, 2), 6, 0, "max", "int32", "gfx1100"),
+    ((9, 8), 1, 0, "add", "float16", "gfx942"),
+    ((4, 2), 16, 0, "max", "uint8", "gfx942"),
+]
+
+
+@requires_emulator
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(("shape", "count", "axis", "mode", "kind", "architecture"), CASES)
+def test_on_gpus(
+    shape: tuple[int, ...],
+    count: int,
+    axis: int,
+    mode: str,
+    kind: str,
+    architecture: str,
+    tmp_path: Path,
+) -> None:
+    values = operands(shape, count, axis, kind)
+    wanted = scattered(values[0], values[1] % shape[axis], values[2], axis, mode)
+    path = model(tmp_path / "m.onnx", values, axis, mode)
+    inputs = dict(zip(("x", "i", "s"), values, strict=True))
+    with hipgraft.compile(path, target=architecture) as program:
+        (found,) = program.run(inputs, device=f"emulator:{architecture}")
+    np.testing.assert_array_equal(found, wanted)
+
+
+UNSIGNED = [
+    ("uint8", "max"), ("uint8", "min"), ("uint8", "mul"), ("uint16", "max"), ("uint32", "min"),
+    ("uint64", "add"), ("int8", "max"),
+]  # fmt: skip
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(("kind", "mode"), UNSIGNED)
+def test_integers_without_a_sign(kind: str, mode: str, tmp_path: Path) -> None:
+    values = operands((4, 2), 16, 0, kind)
+    path = model(tmp_path / "m.onnx", values, 0, mode)
+    with hipgraft.compile(path, target="cpu") as program:
+        (found,) = program.run(dict(zip("xis", values, strict=True)))
+    np.testing.assert_array_equal(found, scattered(values[0], values[1] % 4, values[2], 0, mode))
+
+
+def test_extrema_of_large_integers_without_a_sign_are_refused(tmp_path: Path) -> None:
+    path = model(tmp_path / "m.onnx", operands((4, 2), 16, 0, "uint64"), 0, "max")
+    with pytest.raises(HipgraftError, match="'ScatterElements' with elements of type ui64"):
+        hipgraft.compile(path, target="cpu")
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "mode", "rows", "is_left"),
+    [
+        ("gfx942", "float32", "add", 8, False),
+        ("gfx942", "float32", "mul", 8, True),
+        ("gfx942", "float32", "add", (1 << 18) + 1, True),
+        ("cpu", "float32", "add", 8, True),
+    ],
+)
+def test_which_forms_are_left_to_iree(
+    target: str, kind: str, mode: str, rows: int, is_left: bool, tmp_path: Path
+) -> None:
+    values = operands((rows, 2), 4, 0, kind)
+    path = model(tmp_path / "m.onnx", values, 0, mode)
+    text = str(hipgraft.compile(path, target=target, compile_to="hipdnn-linalg").module)
+    # The container keeps the op beside the module that it is lowered to.
+    assert text.count("torch.aten.scatter_reduce.two") == 1 + is_left
+
+
+@requires_emulator
+def test_elements_are_looked_for_in_parts(tmp_path: Path) -> None:
+    """640 elements for each of 256 results are 40 parts of 16, whose results are added."""
+    values = operands((128, 2), 640, 0, "float32")
+    path = model(tmp_path / "m.onnx", values, 0, "add")
+    with hipgraft.compile(path, target="gfx942") as program:
+        text = str(program.module)
+        (found,) = program.run(dict(zip("xis", values, strict=True)), device="emulator")
+    wanted = scattered(values[0], values[1] % 128, values[2], 0, "add")
+    np.testing.assert_array_equal(found, wanted)
+    assert "40x128x2x16" in text

@@ -1,0 +1,86 @@
+"""Graphs that return a product and what elementwise ops compute from it, on GPUs."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator import requires_emulator
+
+import hipgraft
+
+Array = np.ndarray[Any, Any]
+
+
+class _Graph:
+    """A random graph: a product whose tiles are partial, and elementwise ops that read it.
+
+    IREE 3.13.0 stored wrong products if loops with several results read them.
+    """
+
+    def __init__(self, seed: int):
+        draw = random.Random(seed)
+        rows, depth, columns = (
+            draw.choice(choices) for choices in ((2, 9, 12, 17, 31), (8, 16), (8, 24, 40))
+        )
+        self.shape, kind = (rows, columns), f"tensor<{rows}x{columns}xf32>"
+        generator = np.random.default_rng(seed)
+        self.inputs: list[Array] = [
+            generator.standard_normal(shape).astype(np.float32)
+            for shape in ((rows, depth), (depth, columns))
+        ]
+        self.values: list[Array] = [self.inputs[0] @ self.inputs[1]]
+        names, lines = ["%v0"], list[str]()
+        for number in range(1, draw.randint(2, 5)):
+            if draw.random() < 0.6:
+                form = draw.choice([(1, columns), (rows, 1), (rows, columns)])
+                self.inputs.append(generator.standard_normal(form).astype(np.float32))
+                name, value = f"%b{len(self.inputs) - 1}", self.inputs[-1]
+                operand = f"tensor<{form[0]}x{form[1]}xf32>"
+            else:
+                other = draw.randrange(len(names))
+                name, value, operand = names[other], self.values[other], kind
+            at = draw.choice([0, len(names) - 1])
+            mode, compute = draw.choice(
+                [("mul", np.multiply), ("add", np.add), ("sub", np.subtract)]
+            )
+            lines.append(
+                f'%v{number} = "hipdnn.pointwise"({names[at]}, {name}) {{mode = "{mode}"}} '
+                f": ({kind}, {operand}) -> {kind}"
+            )
+            self.values.append(compute(self.values[at], value))
+            names.append(f"%v{number}")
+        kept = sorted({0, len(names) - 1} | {at for at in range(len(names)) if draw.random() < 0.5})
+        self.wanted = [self.values[at] for at in kept]
+        types = [f"tensor<{x.shape[0]}x{x.shape[1]}xf32>" for x in self.inputs]
+        outer = ", ".join(f"%a{at}: {one}" for at, one in enumerate(types))
+        results, yielded = ", ".join([kind] * len(kept)), ", ".join(names[at] for at in kept)
+        returned = ", ".join(f"%r#{at}" for at in range(len(kept)))
+        body = "\n".join(lines)
+        self.text = f"""
+func.func @main({outer}) -> ({results}) {{
+  %r:{len(kept)} = "hipdnn.graph"({", ".join(f"%a{at}" for at in range(len(types)))}) ({{
+  ^bb0({outer.replace("%a", "%b")}):
+    %v0 = "hipdnn.matmul"(%b0, %b1) : ({types[0]}, {types[1]}) -> {kind}
+    {body}
+    "hipdnn.yield"({yielded}) : ({results}) -> ()
+  }}) {{engine = "iree", name = "g"}} : ({", ".join(types)}) -> ({results})
+  return {returned} : {results}
+}}
+"""
+
+
+@requires_emulator
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(24))
+def test_random_graphs(seed: int, tmp_path: Path) -> None:
+    graph = _Graph(seed)
+    (tmp_path / "graph.mlir").write_text(graph.text)
+    architecture = ("gfx942", "gfx942", "gfx1100")[seed % 3]
+    with hipgraft.compile(tmp_path / "graph.mlir", target=architecture) as program:
+        found = program.run(graph.inputs, device=f"emulator:{architecture}")
+    for result, wanted in zip(found, graph.wanted, strict=True):
+        np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-4)
