@@ -53,16 +53,27 @@ class _Graph:
             )
             self.values.append(compute(self.values[at], value))
             names.append(f"%v{number}")
-        kept = sorted({0, len(names) - 1} | {at for at in range(len(names)) if draw.random() < 0.5})
+        kept = sorted({len(names) - 1} | {at for at in range(len(names)) if draw.random() < 0.5})
         self.wanted = [self.values[at] for at in kept]
+        stored = [(names[at], kind) for at in kept]
+        if draw.random() < 0.4:  # another op reads the product, before or after
+            row = f"tensor<{rows}x1xf32>"
+            lines.insert(
+                draw.randint(0, len(lines)),
+                f'%s = "hipdnn.reduction"(%v0) {{mode = "ADD"}} : ({kind}) -> {row}',
+            )
+            stored.append(("%s", row))
+            self.wanted.append(self.values[0].sum(1, keepdims=True))
         types = [f"tensor<{x.shape[0]}x{x.shape[1]}xf32>" for x in self.inputs]
         outer = ", ".join(f"%a{at}: {one}" for at, one in enumerate(types))
-        results, yielded = ", ".join([kind] * len(kept)), ", ".join(names[at] for at in kept)
-        returned = ", ".join(f"%r#{at}" for at in range(len(kept)))
+        results, yielded = (
+            ", ".join(one) for one in zip(*[(t, n) for n, t in stored], strict=True)
+        )
+        returned = ", ".join(f"%r#{at}" for at in range(len(stored)))
         body = "\n".join(lines)
         self.text = f"""
 func.func @main({outer}) -> ({results}) {{
-  %r:{len(kept)} = "hipdnn.graph"({", ".join(f"%a{at}" for at in range(len(types)))}) ({{
+  %r:{len(stored)} = "hipdnn.graph"({", ".join(f"%a{at}" for at in range(len(types)))}) ({{
   ^bb0({outer.replace("%a", "%b")}):
     %v0 = "hipdnn.matmul"(%b0, %b1) : ({types[0]}, {types[1]}) -> {kind}
     {body}

@@ -154,6 +154,24 @@ def largest_of_negative() -> Case:
     return Case("largest", [x], build, expected, ["i32"], 0, 0)
 
 
+def stored_product() -> Case:
+    """A product of fewer rows than a tile has, and two results that are computed from it."""
+    a, b, c = (
+        random.uniform(-1, 1, shape).astype(np.float32) for shape in ((12, 8), (8, 24), (1, 24))
+    )
+
+    def build(a, b, c):
+        form = tensor_type([12, 24], "f32")
+        product = hipdnn.matmul(a, b, result_type=form)
+        others = [
+            hipdnn.pointwise(product, c, mode=mode, result_type=form) for mode in ("mul", "add")
+        ]
+        return [product, *others]
+
+    exact = a.astype(np.float64) @ b
+    return Case("stored", [a, b, c], build, [exact, exact * c, exact + c], ["f32"] * 3, 1e-5, 1e-5)
+
+
 def tanh_of_padded_product() -> Case:
     """A product smaller than the tiles of matrix instructions, and an operand added to it."""
     a, b, c = (
@@ -210,6 +228,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     "signed-extremes": ("gfx942", largest_of_negative),
     "single-window": ("cpu", lambda: conv_case("one", (1, 4, 7, 7), (6, 4, 3, 3), stride=[5, 5])),
     "single-position": ("gfx942", lambda: stored_last("image", (1, 8, 5, 3), (8, 4, 3, 3), [0, 0])),
+    "stored-products": ("gfx942", stored_product),
     "small-float-rounding": ("cpu", lambda: rounding_case("f4E2M1FN")),
     "small-float-to-integer": ("cpu", integers_of_floats),
     "transposed-depth": (

@@ -13,10 +13,9 @@ from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor, common_order
 from hipgraft.codegen.lowering.pointwise.pointwise import compute_element
-from hipgraft.codegen.products import products_of
+from hipgraft.codegen.workarounds.stored_products import loses_product
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp, wrap
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.builders import defining_op
 from hipgraft.ir.tensors import element_of, shape_of
 
 
@@ -47,9 +46,20 @@ class PointwiseGroups:
                 self.flush()
             self._ops.append(op)
             return
-        if not {one.results[0] for one in self._ops}.isdisjoint(_read(op)):
+        products = {value for one in self._ops for value in one.operands if self._is_lost(value)}
+        if not {one.results[0] for one in self._ops}.union(products).isdisjoint(_read(op)):
             self.flush()
+        if len(self._yielded) > 1:
+            self._store_products(op)
         self._lower(op)
+
+    def _store_products(self, op: ir.Operation) -> None:
+        """Stores the products that an op reads by themselves if later loops may store them, too."""
+        for value in dict.fromkeys(_read(op)):
+            readers = [use.owner.operation for use in value.uses]
+            if self._is_lost(value) and sum(map(self._is_member, readers)) > 1:
+                emitter, made = self._lowering.emitter, self._lowering.tensor(value)
+                self._lowering.tensors[value] = emitter.materialized(emitter.logical(made))
 
     def flush(self) -> None:
         """Lowers the ops that were put off."""
@@ -60,7 +70,11 @@ class PointwiseGroups:
         inputs = {value: self._lowering.tensor(value) for value in read}
         if len(stored) > 1 and not self._yielded.isdisjoint(stored):
             shape = shape_of(stored[0])
-            stored += [value for value in read if self._is_product(value, shape)]
+            stored += [
+                value
+                for value in read
+                if self._is_lost(value) and shape_of(value) == shape and self._leaves(value, ops)
+            ]
             order = common_order(list(inputs.values()), tuple(shape))
             # IREE 3.13.0 crashes on loops with several results of which one is transposed.
             if all(self._lowering.orders.get(value, order) == order for value in stored):
@@ -75,25 +89,17 @@ class PointwiseGroups:
             return False
         return _pointwise(op).mode is not PointwiseMode.GEN_INDEX
 
-    def _is_product(self, value: ir.Value, shape: Sequence[int]) -> bool:
-        """Whether the container yields a product of this shape.
-
-        The loops that read it store it, too: IREE 3.13.0 stores zeros in its rows and columns
-        if loops with several results read a product whose only tile is partial.
-        """
-        made = defining_op(value)
-        is_stored = value in self._yielded and tuple(shape_of(value)) == tuple(shape)
-        return is_stored and made is not None and bool(products_of(made))
-
     def _stored(self, ops: Sequence[ir.Operation]) -> list[ir.Value]:
         """Returns the results that the container yields or that other ops read."""
-        members = set(ops)
-        return [
-            op.results[0]
-            for op in ops
-            if op.results[0] in self._yielded
-            or any(use.owner.operation not in members for use in op.results[0].uses)
-        ]
+        return [op.results[0] for op in ops if self._leaves(op.results[0], ops)]
+
+    def _is_lost(self, value: ir.Value) -> bool:
+        return loses_product(value, self._lowering.target)
+
+    def _leaves(self, value: ir.Value, ops: Sequence[ir.Operation]) -> bool:
+        """Whether the container yields a value, or ops beside `ops` read it."""
+        read = any(use.owner.operation not in ops for use in value.uses)
+        return value in self._yielded or read
 
     def _joined(
         self,
