@@ -107,6 +107,19 @@ def test_integers_without_a_sign(kind: str, mode: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, scattered(values[0], values[1] % 4, values[2], 0, mode))
 
 
+@pytest.mark.parametrize(("columns", "count"), [(2, 0), (0, 3)])
+def test_no_elements(columns: int, count: int, tmp_path: Path) -> None:
+    values = (
+        np.ones((4, columns)),
+        np.zeros((count, columns), np.int64),
+        np.ones((count, columns)),
+    )
+    path = model(tmp_path / "m.onnx", values, 0, "add")
+    with hipgraft.compile(path, target="cpu") as program:
+        (found,) = program.run(dict(zip("xis", values, strict=True)))
+    np.testing.assert_array_equal(found, values[0])
+
+
 def test_extrema_of_large_integers_without_a_sign_are_refused(tmp_path: Path) -> None:
     path = model(tmp_path / "m.onnx", operands((4, 2), 16, 0, "uint64"), 0, "max")
     with pytest.raises(HipgraftError, match="'ScatterElements' with elements of type ui64"):

@@ -27,7 +27,18 @@ def write_empty(writer: Writer) -> bool:
     if all(0 in shape for shape in known):
         _write_zeros(writer, known)
         return True
-    return _concatenate(writer)
+    return _scatter(writer) or _concatenate(writer)
+
+
+def _scatter(writer: Writer) -> bool:
+    """Replaces an operator that scatters no elements by its operand."""
+    if writer.node.op_type not in ("Scatter", "ScatterElements", "ScatterND"):
+        return False
+    x, indices = writer.node.input[:2]
+    if 0 not in writer.graph.shapes.get(indices, []):
+        return False
+    writer.result(x)
+    return True
 
 
 def _write_zeros(writer: Writer, shapes: list[list[int]]) -> None:
