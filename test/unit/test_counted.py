@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from hipgraft.service.tuning.counted import Count, CountedCostModel
 from hipgraft.service.tuning.estimated import EstimatedCostModel
 from hipgraft.service.tuning.plans import Choices
 from hipgraft.service.tuning.search import Search
+from hipgraft.service.tuning.static import StaticCostModel
 
 GFX942 = Target.parse("gfx942")
 GFX1100 = Target.parse("gfx1100")
@@ -55,13 +57,6 @@ def gradient_of_filters() -> ir.Operation:
         return hipdnn.conv_fprop(x, w, pre_padding=[1, 1], post_padding=[1, 1], **sliding)
 
     return graph([(3, 4, 16, 16), (8, 4, 16, 16)], (3, 8, 3, 3), build)
-
-
-def short_attention() -> ir.Operation:
-    def build(q: ir.Value, k: ir.Value, v: ir.Value) -> ir.Value:
-        return hipdnn.sdpa(q, k, v, attn_scale_value=0.3)
-
-    return graph([(2, 4, 15, 12)] * 3, (2, 4, 15, 12), build)
 
 
 def product(*shape: int) -> ir.Operation:
@@ -142,16 +137,24 @@ def test_products_stored_by_row_fill_their_lanes(shared: int) -> None:
     assert values.instructions < scores.instructions
 
 
-def test_fused_attention_of_short_sequences_is_pathological(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("extents", "is_fused"), [((2, 4, 15, 12), True), ((1, 4, 197, 40), False)]
+)
+def test_time_decides_whether_attention_is_one_launch(
+    extents: tuple[int, ...], is_fused: bool
 ) -> None:
-    op = short_attention()
-    search = Search("full")
-    taken = compiled(op, search)
-    (entry,) = search.found.entries
-    assert "fused" not in entry.plan
-    assert entry.costs["hipdnn.sdpa=fused"] > 3 * entry.costs["default"]
-    assert instructions(counts(taken)) < 1e5
+    """Fused, it executes many more instructions; for short sequences, launches take longer."""
+    op = graph([extents] * 3, extents, partial(hipdnn.sdpa, attn_scale_value=0.3))
+    choices = Choices(op, GFX942)
+    work, plans = choices.work(), ("default", "hipdnn.sdpa=fused")
+    apart, fused = (
+        compile_text(choices.lower(plan), GFX942, (*GFX942.default_flags, *plan.flags))
+        for plan in map(Plan.parse, plans)
+    )
+    for model in (StaticCostModel(), EstimatedCostModel()):
+        costs = [model.cost(kernel, work).value for kernel in (apart, fused)]
+        assert (costs[1] < costs[0]) == is_fused
+    assert instructions(counts(apart)) < instructions(counts(fused)) / 3
 
 
 def long_sum() -> ir.Operation:

@@ -85,7 +85,7 @@ func.func @main({outer}) -> ({results}) {{
 
 
 @requires_emulator
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_graphs(seed: int, tmp_path: Path) -> None:
     graph = _Graph(seed)
