@@ -228,17 +228,19 @@ def judge(
     for name, run in runs.items():
         _print_run(name, run)
     found = [f"{name}: {what}" for name, run in runs.items() for what in run.faults(right)]
-    return found + _unheard(damaged, runs["full disk"].problems, runs["in peace"])
+    return found + _unheard(damaged, runs["full disk"], runs["in peace"])
 
 
-def _unheard(damaged: set[str], problems: Sequence[str], last: Run) -> list[str]:
-    """Describes damage that the cache did not report, or reported too often."""
+def _unheard(damaged: set[str], full: Run, last: Run) -> list[str]:
+    """Describes damage and a full disk that the cache did not report, or reported too often."""
+    problems = full.problems
     found = [
         f"damaged entry {key} was reported {times} times"
         for key in damaged
         if (times := sum(key in problem for problem in problems)) != 1
     ]
-    expected = len(damaged) + bool(damaged)
+    is_written = any(ending == "compiled" for _, ending in full.endings)
+    expected = len(damaged) + is_written
     if len(problems) != expected:
         found.append(f"the cache told {len(problems)} problems, expected {expected}")
     if last.problems or any(outcome.kernel is None for outcome in last.outcomes):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from random_models import RandomModel
 
 import hipgraft
 
@@ -17,50 +15,36 @@ import hipgraft
 TWICE = (34, 41, 56, 67)
 
 
-class _Chain:
+class _Chain(RandomModel):
     """A random model: an elementwise op or a concatenation, then views in other orders.
 
     Extents of 2 alone let a wrong order pass all checks of shapes.
     """
 
     def __init__(self, seed: int):
-        self.draw = random.Random(seed)
-        self.seed = seed
-        self.nodes: list[onnx.NodeProto] = []
-        self.shapes: list[onnx.TensorProto] = []
-        self.inputs: dict[str, np.ndarray] = {}
+        super().__init__(seed)
         self.shape = [self.draw.choice([2, 2, 3]) for _ in range(self.draw.choice([3, 4]))]
         self.value = self._start()
         for _ in range(self.draw.randint(1, 3)):
             self._transpose()
             self._reshape()
             if self.draw.random() < 0.2:
-                self.value = self._op("Neg", [self.value])
+                self.value = self.op("Neg", [self.value])
         if self.draw.random() < 0.7:
             self._transpose()
 
-    def model(self) -> onnx.ModelProto:
-        kind = TensorProto.FLOAT
-        inputs = [
-            helper.make_tensor_value_info(name, kind, value.shape)
-            for name, value in self.inputs.items()
-        ]
-        output = helper.make_tensor_value_info(self.value, kind, self.shape)
-        graph = helper.make_graph(self.nodes, "chain", inputs, [output], self.shapes)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-
     def _start(self) -> str:
         if self.draw.random() < 0.5:
-            return self._op("Sigmoid", [self._input(self.shape)])
+            return self.op("Sigmoid", [self.input(self.shape)])
         axis = self.draw.randrange(len(self.shape))
         part = [1 if dim == axis else extent for dim, extent in enumerate(self.shape)]
-        parts = [self._op("Sigmoid", [self._input(part)]) for _ in range(self.shape[axis])]
-        return self._op("Concat", parts, axis=axis)
+        parts = [self.op("Sigmoid", [self.input(part)]) for _ in range(self.shape[axis])]
+        return self.op("Concat", parts, axis=axis)
 
     def _transpose(self) -> None:
         order = list(range(len(self.shape)))
         self.draw.shuffle(order)
-        self.value = self._op("Transpose", [self.value], perm=order)
+        self.value = self.op("Transpose", [self.value], perm=order)
         self.shape = [self.shape[dim] for dim in order]
 
     def _reshape(self) -> None:
@@ -73,28 +57,14 @@ class _Chain:
         elif choice < 0.9 and even:
             dim = even[0]
             self.shape = [*shape[:dim], 2, shape[dim] // 2, *shape[dim + 1 :]]
-        name = f"shape{len(self.shapes)}"
-        self.shapes.append(numpy_helper.from_array(np.array(self.shape, np.int64), name))
-        self.value = self._op("Reshape", [self.value, name])
-
-    def _input(self, shape: list[int]) -> str:
-        name = f"x{len(self.inputs)}"
-        generator = np.random.default_rng(self.seed + len(self.inputs))
-        self.inputs[name] = generator.standard_normal(shape).astype(np.float32)
-        return name
-
-    def _op(self, kind: str, operands: list[str], **attributes: object) -> str:
-        name = f"v{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, operands, [name], **attributes))
-        return name
+        self.value = self.op("Reshape", [self.value, self.number(*self.shape)])
 
 
 def _check(seed: int, folder: Path) -> None:
     chain = _Chain(seed)
-    model = chain.model()
-    (want,) = ReferenceEvaluator(model).run(None, chain.inputs)
-    onnx.save(model, folder / "chain.onnx")
-    with hipgraft.compile(folder / "chain.onnx", target="cpu") as program:
+    path = chain.save(folder / "chain.onnx", chain.value)
+    (want,) = ReferenceEvaluator(str(path)).run(None, chain.inputs)
+    with hipgraft.compile(path, target="cpu") as program:
         (got,) = program.run(list(chain.inputs.values()))
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 

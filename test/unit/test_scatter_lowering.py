@@ -12,6 +12,9 @@ from emulator import requires_emulator
 from onnx import helper
 
 import hipgraft
+from hipgraft.codegen.lowering.all_ops import lower_container
+from hipgraft.codegen.target import Target
+from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
 
 Array = np.ndarray[Any, Any]
@@ -143,6 +146,42 @@ def test_which_forms_are_left_to_iree(
     text = str(hipgraft.compile(path, target=target, compile_to="hipdnn-linalg").module)
     # The container keeps the op beside the module that it is lowered to.
     assert text.count("torch.aten.scatter_reduce.two") == 1 + is_left
+
+
+# How `torch.scatter_reduce` reads a container.
+_TORCH = """
+func.func private @f() {{
+  %x:3 = "test.source"() : () -> (tensor<4x2x{0}>, tensor<6x2xi64>, tensor<6x2x{0}>)
+  %g = "hipdnn.fallback"(%x#0, %x#1, %x#2) ({{
+  ^bb0(%a: tensor<4x2x{0}>, %b: tensor<6x2xi64>, %c: tensor<6x2x{0}>):
+    %0 = torch_c.from_builtin_tensor %a : tensor<4x2x{0}> -> !torch.vtensor<[4,2],{0}>
+    %1 = torch_c.from_builtin_tensor %b : tensor<6x2xi64> -> !torch.vtensor<[6,2],si64>
+    %2 = torch_c.from_builtin_tensor %c : tensor<6x2x{0}> -> !torch.vtensor<[6,2],{0}>
+    %dim = torch.constant.int 0
+    %mode = torch.constant.str "amax"
+    %own = torch.constant.bool {1}
+    %3 = torch.aten.scatter_reduce.two %0, %dim, %1, %2, %mode, %own : !torch.vtensor<[4,2],{0}>,
+      !torch.int, !torch.vtensor<[6,2],si64>, !torch.vtensor<[6,2],{0}>, !torch.str, !torch.bool
+      -> !torch.vtensor<[4,2],{0}>
+    %4 = torch_c.to_builtin_tensor %3 : !torch.vtensor<[4,2],{0}> -> tensor<4x2x{0}>
+    "hipdnn.yield"(%4) : (tensor<4x2x{0}>) -> ()
+  }}) {{name = "g"}} : (tensor<4x2x{0}>, tensor<6x2xi64>, tensor<6x2x{0}>) -> tensor<4x2x{0}>
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("element", "own", "is_left"),
+    [("f32", "true", False), ("f32", "false", True), ("i1", "true", True)],
+)
+def test_torch_forms_that_are_left(element: str, own: str, is_left: bool) -> None:
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(_TORCH.format(element, own))
+        block = module.body.operations[0].operation.regions[0].blocks[0]
+        (op,) = [one for one in block.operations if one.operation.name == "hipdnn.fallback"]
+        text = lower_container(op, Target.parse("gfx942"))
+    assert ("scatter_reduce" in text) == is_left
 
 
 @requires_emulator

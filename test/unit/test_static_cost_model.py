@@ -160,6 +160,18 @@ def test_few_workgroups_leave_units_idle_and_many_cost_time(
     assert costs[0] > 1.5 * costs[1]
 
 
+def test_a_launch_more_takes_its_time_and_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = launch("_slow_memcpy", 1, 64)
+    costs: list[float] = []
+    for steps in ((step,), (step, step)):
+        found = [MEDIAN] * len(steps)
+        monkeypatch.setattr(
+            "hipgraft.service.tuning.static.kernel_resources", lambda _, found=found: found
+        )
+        costs.append(StaticCostModel().cost(Kernel("gfx942", "", (b"",), 0, steps), SIMPLE).value)
+    assert costs[1] - costs[0] == pytest.approx(costs[0] + 2, rel=1e-3)
+
+
 def test_a_launch_takes_as_long_as_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hipgraft.service.tuning.static.kernel_resources", lambda _: [MEDIAN])
     one = Kernel("gfx942", "", (b"",), 0, (launch("_slow_memcpy", 4096, 43 << 20),))

@@ -84,6 +84,45 @@ func.func @main({outer}) -> ({results}) {{
 """
 
 
+_REDUCED = """
+func.func @main(%a: tensor<12x8xf32>, %b: tensor<8x24xf32>, %c: tensor<1x24xf32>)
+    -> (tensor<12x24xf32>, tensor<12x24xf32>, tensor<12x1xf32>) {{
+  %r:3 = "hipdnn.graph"(%a, %b, %c) ({{
+  ^bb0(%x: tensor<12x8xf32>, %y: tensor<8x24xf32>, %z: tensor<1x24xf32>):
+    %m = "hipdnn.matmul"(%x, %y) : (tensor<12x8xf32>, tensor<8x24xf32>) -> tensor<12x24xf32>
+    {before}
+    %p = "hipdnn.pointwise"(%m, %z) {{mode = "mul"}}
+      : (tensor<12x24xf32>, tensor<1x24xf32>) -> tensor<12x24xf32>
+    %q = "hipdnn.pointwise"(%m, %z) {{mode = "add"}}
+      : (tensor<12x24xf32>, tensor<1x24xf32>) -> tensor<12x24xf32>
+    {after}
+    "hipdnn.yield"(%p, %q, %s) : (tensor<12x24xf32>, tensor<12x24xf32>, tensor<12x1xf32>) -> ()
+  }}) {{engine = "iree", name = "g"}} : (tensor<12x8xf32>, tensor<8x24xf32>, tensor<1x24xf32>)
+    -> (tensor<12x24xf32>, tensor<12x24xf32>, tensor<12x1xf32>)
+  return %r#0, %r#1, %r#2 : tensor<12x24xf32>, tensor<12x24xf32>, tensor<12x1xf32>
+}}
+"""
+_SUM = '%s = "hipdnn.reduction"(%m) {mode = "ADD"} : (tensor<12x24xf32>) -> tensor<12x1xf32>'
+
+
+@requires_emulator
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_reduction_reads_the_product(is_before: bool, tmp_path: Path) -> None:
+    parts = {"before": _SUM if is_before else "", "after": "" if is_before else _SUM}
+    (tmp_path / "graph.mlir").write_text(_REDUCED.format(**parts))
+    generator = np.random.default_rng(0)
+    a, b, c = (
+        generator.standard_normal(shape).astype(np.float32) for shape in ((12, 8), (8, 24), (1, 24))
+    )
+    with hipgraft.compile(tmp_path / "graph.mlir", target="gfx942") as program:
+        found = program.run([a, b, c], device="emulator")
+    product = a @ b
+    for result, wanted in zip(
+        found, (product * c, product + c, product.sum(1, keepdims=True)), strict=True
+    ):
+        np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-4)
+
+
 @requires_emulator
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(24))

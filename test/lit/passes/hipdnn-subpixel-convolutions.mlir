@@ -5,6 +5,7 @@
 // Transposed convolutions of constant filters become convolutions of their input.
 
 // REMARK-COUNT-6: remark: phases are channels of one convolution
+// REMARK: remark: its zeros are multiplied: it does not read all elements of 'dy'
 // REMARK: remark: its zeros are multiplied: its filters are dilated
 // REMARK-NOT: remark
 // SMALL-COUNT-6: remark: its zeros are multiplied: its filters would take more than 4 bytes
@@ -106,6 +107,18 @@ func.func @viewed(%x: tensor<1x1x3xf32>) -> tensor<1x1x4xf32> {
 func.func @computed(%x: tensor<1x1x3xf32>, %w: tensor<1x1x2xf32>) -> tensor<1x1x4xf32> {
   %0 = "hipdnn.conv_dgrad"(%x, %w) {dilation = array<i64: 1>, post_padding = array<i64: 0>, pre_padding = array<i64: 0>, stride = array<i64: 1>} : (tensor<1x1x3xf32>, tensor<1x1x2xf32>) -> tensor<1x1x4xf32>
   return %0 : tensor<1x1x4xf32>
+}
+
+// -----
+
+// No element of the result reads the first one of the input.
+
+// CHECK-LABEL: func.func @cropped
+// CHECK:         "hipdnn.conv_dgrad"
+func.func @cropped(%x: tensor<1x1x5xf32>) -> tensor<1x1x2xf32> {
+  %w = arith.constant dense<[[[1.0, 2.0]]]> : tensor<1x1x2xf32>
+  %0 = "hipdnn.conv_dgrad"(%x, %w) {dilation = array<i64: 1>, post_padding = array<i64: 2>, pre_padding = array<i64: 2>, stride = array<i64: 1>} : (tensor<1x1x5xf32>, tensor<1x1x2xf32>) -> tensor<1x1x2xf32>
+  return %0 : tensor<1x1x2xf32>
 }
 
 // -----

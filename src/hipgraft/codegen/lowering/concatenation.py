@@ -24,9 +24,6 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import is_float
 from hipgraft.ir.torch_dialect import known_int
 
-# For an element of the result, lanes read one of each operand, and use one of these.
-_MOST_PARTS = 16
-
 # Elements that are copied in less time than a launch takes.
 _FEW_ELEMENTS = 1 << 20
 
@@ -58,7 +55,7 @@ def lower_concatenation(op: ir.Operation, lowering: Lowering) -> Tensor | None:
         return None
     parts, dim = found
     shape, tensors = parts[0].shape, [tensor for part in parts for tensor in part.tensors]
-    if not 2 <= len(tensors) <= _MOST_PARTS:
+    if len(tensors) < 2:
         return None
     if halves is None and any(part.reads_computed for part in parts):
         return None

@@ -6,7 +6,7 @@ again: those of elementwise ops, slices, and concatenations of what a container 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
@@ -21,6 +21,12 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.tensors import element_of, shape_of
 from hipgraft.ir.torch_dialect import known_int
+
+MOST_READS = 16
+"""The most elements that are read for one element; of a concatenation, one of them is used."""
+
+MOST_OPS = 32
+"""The longest chain of ops that are computed for each element."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +57,21 @@ class Elements:
         return len(self.shape)
 
     @classmethod
-    def of(cls, value: ir.Value, lowering: Lowering) -> Elements | None:
-        """Returns the elements of a value; None if an op computes them that IREE lowers."""
+    def of(cls, value: ir.Value, lowering: Lowering, depth: int = MOST_OPS) -> Elements | None:
+        """Returns the elements of a value; None if they are not to be computed where they are read.
+
+        An op that IREE lowers computes them then, or a chain of more than `depth` ops, or they read
+        more than `MOST_READS` elements.
+        """
         op = defining_op(value)
         if op is None or op.name == "arith.constant":
             made = cls.stored(lowering.in_own_type(value))
             return replace(made, is_window=value in lowering.windows)
         if op.name == "torch_c.from_builtin_tensor":
-            return cls.of(op.operands[0], lowering)
-        if op.name == PointwiseOp.OP_NAME:
-            return _computed(PointwiseOp(op), lowering)
-        if op.name == "torch.aten.slice.Tensor":
-            return _sliced(op, lowering)
-        if op.name == "torch.aten.cat":
-            return concatenated(op, lowering)
+            return cls.of(op.operands[0], lowering, depth)
+        make = _OPS.get(op.name)
+        if make is not None:
+            return make(op, lowering, depth - 1) if depth else None
         if value in lowering.tensors:
             return replace(cls.stored(lowering.in_own_type(value)), reads_computed=True)
         return None
@@ -125,38 +132,49 @@ def _combined(
     return Elements(tuple(shape), element, read, tensors, reads_computed=is_computed)
 
 
-def parts_of(op: ir.Operation, lowering: Lowering) -> tuple[list[Elements], int] | None:
-    """Returns the operands of a `torch.aten.cat` and its dim; None if IREE lowers one of them."""
-    values = list(ir.OpResult(op.operands[0]).owner.operands)
-    parts = [part for value in values if (part := Elements.of(value, lowering)) is not None]
-    dim, ranks = known_int(op.operands[1]), {part.rank for part in parts}
-    if dim is None or len(parts) < len(values) or len(ranks) != 1 or 0 in ranks:
+def _operands(values: Iterable[ir.Value], lowering: Lowering, depth: int) -> list[Elements] | None:
+    """Returns the elements of each value; None if there are none of one, or too many reads."""
+    found: list[Elements] = []
+    for value in values:
+        each = Elements.of(value, lowering, depth)
+        if each is None:
+            return None
+        found.append(each)
+        if sum(len(one.tensors) for one in found) > MOST_READS:
+            return None
+    return found
+
+
+def parts_of(
+    op: ir.Operation, lowering: Lowering, depth: int = MOST_OPS
+) -> tuple[list[Elements], int] | None:
+    """Returns the operands of a `torch.aten.cat` and its dim; None where `Elements.of` is None."""
+    parts = _operands(ir.OpResult(op.operands[0]).owner.operands, lowering, depth)
+    dim = known_int(op.operands[1])
+    if dim is None or not parts or len({(one.rank, one.element) for one in parts}) > 1:
         return None
-    is_whole = all(0 not in part.shape for part in parts)
-    is_uniform = len({part.element for part in parts}) == 1
-    return (parts, dim % parts[0].rank) if is_whole and is_uniform else None
+    return parts, dim % parts[0].rank
 
 
-def concatenated(op: ir.Operation, lowering: Lowering) -> Elements | None:
-    """Returns the elements of a `torch.aten.cat`; None if other ops compute an operand."""
-    found = parts_of(op, lowering)
+def _concatenated(op: ir.Operation, lowering: Lowering, depth: int) -> Elements | None:
+    found = parts_of(op, lowering, depth)
     return None if found is None else joined(*found)
 
 
-def _computed(op: PointwiseOp, lowering: Lowering) -> Elements | None:
-    shape = shape_of(op.out_0)
-    operands = [Elements.of(value, lowering) for value in op.inputs]
-    known = [operand for operand in operands if operand is not None]
-    if op.mode is PointwiseMode.GEN_INDEX or len(known) < len(operands):
+def _computed(operation: ir.Operation, lowering: Lowering, depth: int) -> Elements | None:
+    op = PointwiseOp(operation)
+    operands = _operands(op.inputs, lowering, depth)
+    if op.mode is PointwiseMode.GEN_INDEX or operands is None:
         return None
 
     def read(scalars: ScalarEmitter, indices: list[Scalar]) -> Scalar:
         values = [
-            operand.read(scalars, _broadcast(scalars, operand.shape, indices)) for operand in known
+            operand.read(scalars, _broadcast(scalars, operand.shape, indices))
+            for operand in operands
         ]
         return compute_element(op, scalars, values)
 
-    return _combined(shape, element_of(op.out_0), read, known)
+    return _combined(shape_of(op.out_0), element_of(op.out_0), read, operands)
 
 
 def _broadcast(
@@ -168,8 +186,8 @@ def _broadcast(
     return [zero if extent == 1 else at for extent, at in zip(shape, own, strict=True)]
 
 
-def _sliced(op: ir.Operation, lowering: Lowering) -> Elements | None:
-    whole = Elements.of(op.operands[0], lowering)
+def _sliced(op: ir.Operation, lowering: Lowering, depth: int) -> Elements | None:
+    whole = Elements.of(op.operands[0], lowering, depth)
     numbers = [known_int(value) for value in list(op.operands)[1:]]
     if whole is None or any(number is None for number in numbers):
         return None
@@ -184,3 +202,10 @@ def _sliced(op: ir.Operation, lowering: Lowering) -> Elements | None:
 
     shape = (*whole.shape[:dim], len(taken), *whole.shape[dim + 1 :])
     return replace(whole, shape=shape, read=read, source=None) if taken else None
+
+
+_OPS: dict[str, Callable[[ir.Operation, Lowering, int], Elements | None]] = {
+    PointwiseOp.OP_NAME: _computed,
+    "torch.aten.cat": _concatenated,
+    "torch.aten.slice.Tensor": _sliced,
+}

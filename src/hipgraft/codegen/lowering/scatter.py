@@ -47,7 +47,7 @@ def lower_scatter(op: ir.Operation, lowering: Lowering, copier: VerbatimCopier) 
     if not is_included or not isinstance(mode, str) or mode not in _MODES:
         return None
     x, index, source = (copier.tensor(op.operands[at], lowering) for at in (0, 2, 3))
-    if x.element == "i1" or ",ui" in str(op.results[0].type) or 0 in (*x.shape, *index.shape):
+    if x.element == "i1" or ",ui" in str(op.results[0].type):
         return None
     dim %= x.rank
     fits = [
