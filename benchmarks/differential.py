@@ -41,6 +41,9 @@ from clear_models import (
 )
 from random_onnx import Draft, draft
 
+from hipgraft.compiler import program  # noqa: F401  # loaded once, not by each job
+from hipgraft.frontends.onnx.model import read_model
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.onnx_backend.cases import OUTCOMES, Case, Outcome, check, difference, run_contained
 
 # isort: split
@@ -147,9 +150,6 @@ def case_of(candidate: Draft, name: str) -> Case | None:
 
 def check_rewrites(case: Case) -> Outcome:
     """Evaluates the model as the frontend rewrites it, without compiling it."""
-    from hipgraft.frontends.onnx.model import read_model
-    from hipgraft.ir.diagnostics import HipgraftError
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         path.write_bytes(case.model.SerializeToString())

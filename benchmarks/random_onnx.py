@@ -155,9 +155,7 @@ class Draft:
 
 def draft(rng: random.Random, pattern: str) -> Draft:
     """Draws a model from the schemas of the operators whose name matches a pattern."""
-    found = {
-        opset: [name for name in _operators(opset) if re.search(pattern, name)] for opset in OPSETS
-    }
+    found = _matching(pattern)
     opset = rng.choice([opset for opset in OPSETS if found[opset]])
     schema = defs.get_schema(rng.choice(found[opset]), opset)
     kinds = _kinds(rng, schema)
@@ -198,6 +196,14 @@ def draft(rng: random.Random, pattern: str) -> Draft:
         keeps=rng.random() < 0.3,
         skips=outputs > 1 and not following and rng.random() < 0.1,
     )
+
+
+@cache
+def _matching(pattern: str) -> dict[int, list[str]]:
+    """Returns the names of operators that match a pattern, by opset."""
+    return {
+        opset: [name for name in _operators(opset) if re.search(pattern, name)] for opset in OPSETS
+    }
 
 
 def _views(

@@ -32,18 +32,23 @@ func.func @images(%a: tensor<2x32x49xf16>, %b: tensor<2x16x49xf16>) -> tensor<2x
 
 // -----
 
-// An elementwise op is computed for the element that is read.
+// An elementwise op is computed for the element that is read; of a row, all indices read the row.
 
 // CHECK-LABEL: module @computed_gfx942
 // CHECK-NOT:     torch.aten.cat
 // CHECK:         %[[X:.*]] = tensor.extract
-// CHECK:         math.absf
+// CHECK:         %[[ROW:.*]] = tensor.extract %arg1[%c0, %{{.*}}, %{{.*}}]
+// CHECK:         %[[L:.*]] = arith.extf %[[X]]
+// CHECK:         %[[R:.*]] = arith.extf %[[ROW]]
+// CHECK:         arith.addf %[[L]], %[[R]]
 // CHECK:         %[[Y:.*]] = tensor.extract
 // CHECK:         arith.select
-func.func @computed(%a: tensor<2x32x49xf16>, %b: tensor<2x16x49xf16>) -> tensor<2x48x49xf16> {
-  %g = "hipdnn.fallback"(%a, %b) ({
-  ^bb0(%x: tensor<2x32x49xf16>, %y: tensor<2x16x49xf16>):
-    %n = "hipdnn.pointwise"(%x) {mode = "abs"} : (tensor<2x32x49xf16>) -> tensor<2x32x49xf16>
+func.func @computed(%a: tensor<2x32x49xf16>, %r: tensor<1x32x49xf16>, %b: tensor<2x16x49xf16>)
+    -> tensor<2x48x49xf16> {
+  %g = "hipdnn.fallback"(%a, %r, %b) ({
+  ^bb0(%x: tensor<2x32x49xf16>, %z: tensor<1x32x49xf16>, %y: tensor<2x16x49xf16>):
+    %n = "hipdnn.pointwise"(%x, %z) {mode = "add"}
+      : (tensor<2x32x49xf16>, tensor<1x32x49xf16>) -> tensor<2x32x49xf16>
     %0 = torch_c.from_builtin_tensor %n : tensor<2x32x49xf16> -> !torch.vtensor<[2,32,49],f16>
     %1 = torch_c.from_builtin_tensor %y : tensor<2x16x49xf16> -> !torch.vtensor<[2,16,49],f16>
     %2 = torch.prim.ListConstruct %0, %1
@@ -53,7 +58,8 @@ func.func @computed(%a: tensor<2x32x49xf16>, %b: tensor<2x16x49xf16>) -> tensor<
       : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[2,48,49],f16>
     %4 = torch_c.to_builtin_tensor %3 : !torch.vtensor<[2,48,49],f16> -> tensor<2x48x49xf16>
     "hipdnn.yield"(%4) : (tensor<2x48x49xf16>) -> ()
-  }) {name = "computed"} : (tensor<2x32x49xf16>, tensor<2x16x49xf16>) -> tensor<2x48x49xf16>
+  }) {name = "computed"}
+    : (tensor<2x32x49xf16>, tensor<1x32x49xf16>, tensor<2x16x49xf16>) -> tensor<2x48x49xf16>
   return %g : tensor<2x48x49xf16>
 }
 
