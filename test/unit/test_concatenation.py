@@ -109,17 +109,21 @@ def test_parts_are_computed_where_they_are_read(dim: int) -> None:
     assert "torch.aten.cat" not in lowered(text, "gfx942")
 
 
-@pytest.mark.parametrize(("squares", "is_left"), [(3, False), (4, True), (40, True)])
-def test_many_reads_are_left_to_iree(squares: int, is_left: bool) -> None:
-    """A part that squares a value 4 times would read 16 elements for each, and one more."""
-    ops = "\n".join(
-        f'%s{n} = "hipdnn.pointwise"(%{"n" if n == 0 else f"s{n - 1}"}, '
-        f'%{"n" if n == 0 else f"s{n - 1}"}) {{mode = "mul"}} : (!half, !half) -> !half'
-        for n in range(squares)
-    )
+@pytest.mark.parametrize(
+    ("mode", "count", "is_left"),
+    [("mul", 3, False), ("mul", 4, True), ("mul", 40, True), ("neg", 31, False), ("neg", 32, True)],
+)
+def test_long_chains_are_left_to_iree(mode: str, count: int, is_left: bool) -> None:
+    """Four squarings read 16 elements, and the other part one more; `fallback` negates first."""
     half = "tensor<1x3x5x4xf32>"
-    text = fallback(4, "f32").replace("%0 = torch_c", f"{ops.replace('!half', half)}\n%0 = torch_c")
-    text = text.replace("from_builtin_tensor %n", f"from_builtin_tensor %s{squares - 1}")
+    operands, types = ("{0}, {0}", f"{half}, {half}") if mode == "mul" else ("{0}", half)
+    ops, value = "", "%n"
+    for n in range(count):
+        inputs = operands.format(value)
+        value = f"%c{n}"
+        ops += f'{value} = "hipdnn.pointwise"({inputs}) {{mode = "{mode}"}} : ({types}) -> {half}\n'
+    text = fallback(4, "f32").replace("%0 = torch_c", f"{ops}%0 = torch_c")
+    text = text.replace("from_builtin_tensor %n", f"from_builtin_tensor {value}")
     assert ("torch.aten.cat" in lowered(text, "gfx942")) == is_left
 
 
