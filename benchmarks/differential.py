@@ -195,19 +195,21 @@ def evaluate(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[Any] 
 
 
 def _compare_integers(graph: onnx.GraphProto) -> None:
-    """Rewrites `Max` and `Min` of two `int64`; onnxruntime ignores the upper halves of some."""
+    """Rewrites `Max` and `Min` of `int64`; onnxruntime ignores the upper halves of some."""
     values = (*graph.value_info, *graph.output)
     long = {v.name for v in values if v.type.tensor_type.elem_type == onnx.TensorProto.INT64}
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
-        if node.op_type not in ("Max", "Min") or len(node.input) != 2 or node.output[0] not in long:
+        if node.op_type not in ("Max", "Min") or node.output[0] not in long:
             nodes.append(node)
             continue
-        left, right = node.input
-        compare = "Greater" if node.op_type == "Max" else "Less"
-        is_left = f"{node.output[0]}_is_left"
-        nodes.append(helper.make_node(compare, [left, right], [is_left]))
-        nodes.append(helper.make_node("Where", [is_left, left, right], node.output))
+        compare, (value, *others) = "Greater" if node.op_type == "Max" else "Less", node.input
+        for index, other in enumerate(others):
+            names = [f"{node.output[0]}_{name}{index}" for name in ("is_left", "best")]
+            nodes.append(helper.make_node(compare, [value, other], names[:1]))
+            nodes.append(helper.make_node("Where", [names[0], value, other], names[1:]))
+            value = names[1]
+        nodes.append(helper.make_node("Identity", [value], node.output))
     del graph.node[:]
     graph.node.extend(nodes)
 
