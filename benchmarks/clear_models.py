@@ -95,17 +95,19 @@ def _is_finite(candidate: Draft) -> bool:
 
 def _is_float_window(candidate: Draft) -> bool:
     """Whether a window has floats; numbers next to 1 are truncated to integers."""
-    kind = candidate.attributes.get("output_datatype", TensorProto.FLOAT)
-    return helper.tensor_dtype_to_np_dtype(kind).kind not in "iu"
+    return _named_dtype(candidate, "output_datatype").kind not in "iu"
+
+
+def _named_dtype(candidate: Draft, attribute: str) -> np.dtype:
+    """Returns the type that an attribute names, f32 if it names none."""
+    kind = candidate.attributes.get(attribute) or TensorProto.FLOAT
+    return helper.tensor_dtype_to_np_dtype(kind)
 
 
 def _fits(candidate: Draft) -> bool:
     """Whether floats that are converted to integers are within the range of the integers."""
     x, *like = candidate.inputs
-    if like and like[0] is not None:
-        kind = like[0].dtype
-    else:
-        kind = helper.tensor_dtype_to_np_dtype(candidate.attributes.get("to", TensorProto.FLOAT))
+    kind = like[0].dtype if like and like[0] is not None else _named_dtype(candidate, "to")
     if x is None or x.dtype.kind != "f" or kind.kind not in "iu":
         return True
     range_ = np.iinfo(kind)

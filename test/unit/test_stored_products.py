@@ -115,6 +115,7 @@ def test_a_reduction_reads_the_product(is_before: bool, tmp_path: Path) -> None:
         generator.standard_normal(shape).astype(np.float32) for shape in ((12, 8), (8, 24), (1, 24))
     )
     with hipgraft.compile(tmp_path / "graph.mlir", target="gfx942") as program:
+        assert str(program.module).count("gpu.launch_func ") == (3 if is_before else 2)
         found = program.run([a, b, c], device="emulator")
     product = a @ b
     for result, wanted in zip(
