@@ -4,7 +4,7 @@
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-subpixel-convolutions=max-bytes=4 --remarks -o %t 2>&1 | FileCheck %s --check-prefix=SMALL
 // Transposed convolutions of constant filters become convolutions of their input.
 
-// REMARK-COUNT-6: remark: phases are channels of one convolution
+// REMARK-COUNT-7: remark: phases are channels of one convolution
 // REMARK: remark: its zeros are multiplied: it does not read all elements of 'dy'
 // REMARK: remark: its zeros are multiplied: its filters are dilated
 // REMARK-NOT: remark
@@ -82,6 +82,22 @@ func.func @planes(%x: tensor<1x1x2x4xf16>) -> tensor<1x1x2x12xf16> {
   %w = arith.constant dense<[[[[1.0, 2.0]]]]> : tensor<1x1x1x2xf16>
   %0 = "hipdnn.conv_dgrad"(%x, %w) {dilation = array<i64: 1, 1>, post_padding = array<i64: 0, 0>, pre_padding = array<i64: 0, 0>, stride = array<i64: 1, 3>} : (tensor<1x1x2x4xf16>, tensor<1x1x1x2xf16>) -> tensor<1x1x2x12xf16>
   return %0 : tensor<1x1x2x12xf16>
+}
+
+// -----
+
+// A view that joins rows of the result, which are apart in the copy, reads another copy.
+
+// CHECK-LABEL: func.func @flattened
+// CHECK:         %[[COPY:.*]] = "hipdnn.pointwise"{{.*}}mode = "identity"{{.*}} -> tensor<1x1x4x2x3x2xf32>
+// CHECK:         %[[SEEN:.*]] = "hipdnn.view"(%[[COPY]]) {{.*}} -> tensor<1x1x7x5xf32>
+// CHECK:         %[[ROWS:.*]] = "hipdnn.pointwise"(%[[SEEN]]) {mode = "identity"}
+// CHECK:         "hipdnn.view"(%[[ROWS]]) {{.*}} -> tensor<1x35xf32>
+func.func @flattened(%x: tensor<1x1x3x2xf32>) -> tensor<1x35xf32> {
+  %w = arith.constant dense<1.0> : tensor<1x1x3x3xf32>
+  %0 = "hipdnn.conv_dgrad"(%x, %w) {dilation = array<i64: 1, 1>, post_padding = array<i64: 0, 0>, pre_padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<1x1x3x2xf32>, tensor<1x1x3x3xf32>) -> tensor<1x1x7x5xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 35, 1>} : (tensor<1x1x7x5xf32>) -> tensor<1x35xf32>
+  return %1 : tensor<1x35xf32>
 }
 
 // -----
