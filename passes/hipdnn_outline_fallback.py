@@ -13,6 +13,7 @@ from hipgraft.ir.io import function_blocks
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import shape_of
 from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.fusion import is_compute, reshapes_torch_result
 from hipgraft.transforms.large_lookups import separate
 from hipgraft.transforms.outlining import (
     COPIED_OPS,
@@ -51,6 +52,17 @@ def _tensors_behind(value: ir.Value) -> Iterator[ir.Value]:
 
 def _is_copied(op: ir.Operation) -> bool:
     return op.name in COPIED_OPS or op.name.startswith("torch.constant.")
+
+
+def _is_inner(op: ir.Operation) -> bool:
+    """Whether an op is a view of a torch op's result that only ops of containers read."""
+    readers = [use.owner.operation for use in op.results[0].uses] if op.results else []
+    return reshapes_torch_result(op) and all(map(_is_left, readers))
+
+
+def _is_left(op: ir.Operation) -> bool:
+    """Whether an op is a hipDNN op of no graph."""
+    return is_compute(op) and op.name not in _STAYING
 
 
 def _check(op: ir.Operation) -> None:
@@ -97,7 +109,7 @@ class _Placement:
     def place(self, op: ir.Operation) -> None:
         """Adds `op` to the group of an operand, or to a new one."""
         grouping = self._grouping
-        if op.name in _STAYING:
+        if op.name in _STAYING and not _is_inner(op):
             grouping.start(op, outlined=False)
             return
         _check(op)
@@ -117,7 +129,10 @@ class _Placement:
             self._lookup_of[id(group)] = self._lookups[op]
 
     def _fits(self, op: ir.Operation, group: Group) -> bool:
-        return self._lookup_of.get(id(group)) == self._lookups.get(op)
+        """Whether `op` reads the group's results, as hipDNN ops do, or belongs to its lookup."""
+        return op.name.startswith("hipdnn.") or self._lookup_of.get(id(group)) == self._lookups.get(
+            op
+        )
 
 
 def _cast(direction: str, value: ir.Value, kind: ir.Type, location: ir.Location) -> ir.Value:

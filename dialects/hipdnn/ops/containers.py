@@ -10,6 +10,7 @@ from hipgraft.dialects.framework.fields import VariadicOperand, optional
 from hipgraft.dialects.framework.kinds import INTS, STRING
 from hipgraft.dialects.hipdnn.container import ContainerOp
 from hipgraft.dialects.hipdnn.op import HipdnnOp
+from hipgraft.dialects.hipdnn.ops.view import ViewOp
 from hipgraft.dialects.hipdnn.shapes import batch_extent
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.strided_view import row_major_strides
@@ -111,7 +112,7 @@ class FallbackOp(ContainerOp, mnemonic="fallback"):
     """Connected ops that hipDNN cannot express, compiled like a graph.
 
     They are torch or migraphx ops, between casts to the builtin tensors at the boundary (`torch_c`,
-    `migraphx.mlir.as.*.shape`), and hipDNN ops that have no graph of their own.
+    `migraphx.mlir.as.*.shape`), and hipDNN ops that have no graph of their own, with views.
     """
 
     @classmethod
@@ -120,7 +121,7 @@ class FallbackOp(ContainerOp, mnemonic="fallback"):
 
     @classmethod
     def allows(cls, name: str) -> bool:  # noqa: D102
-        return name.startswith("torch_c.") or super().allows(name)
+        return name.startswith("torch_c.") or name == ViewOp.OP_NAME or super().allows(name)
 
 
 class YieldOp(HipdnnOp, mnemonic="yield"):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.transforms.outlining import COPIED_OPS, Group, Grouping, is_splat
 from hipgraft.transforms.partition.rules import CYCLE, MAX_OPERANDS
+from hipgraft.transforms.recognition.values import window
 
 CONTRACTIONS = frozenset(
     {"hipdnn.conv_fprop", "hipdnn.conv_dgrad", "hipdnn.conv_wgrad", "hipdnn.matmul", "hipdnn.sdpa"}
@@ -22,6 +24,8 @@ ELEMENTWISE = frozenset(
     }
 )
 _NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
+
+_CAST = "torch_c.to_builtin_tensor"
 
 BY_ELEMENT = frozenset(
     {
@@ -203,11 +207,20 @@ class FusionPolicy:
             attributes["anchor"] = (op.name,)
 
 
-def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> list[Group]:
-    """Adds elementwise groups to the kernels of fallbacks, which saves a launch.
+def reshapes_torch_result(op: ir.Operation) -> bool:
+    """Whether an op is a view of all elements that a torch op computes, in their order."""
+    if op.name != hipdnn.ViewOp.OP_NAME:
+        return False
+    base, view = window(op.results[0])
+    owner = defining_op(base)
+    return owner is not None and owner.name == _CAST and view.covers(shape_of(base))
 
-    Only torch ops read such a group, or it iterates over a tensor that a torch op computes
-    elementwise.
+
+def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> list[Group]:
+    """Adds groups without contractions to the kernels of fallbacks, which saves a launch.
+
+    Only torch ops read such an elementwise group, or a group iterates over a tensor that a torch op
+    computes elementwise.
 
     Args:
         groups: some groups of a block.
@@ -219,11 +232,12 @@ def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> 
     left: list[Group] = []
     positions: dict[ir.Operation, int] = {}
     for group in groups:
-        if not group.outlined or any(op.name not in ELEMENTWISE for op in group.ops):
+        others = [op for op in group.ops if op.name not in ELEMENTWISE]
+        if not group.outlined or not all(map(_reduces, others)):
             continue
         members = set(group.ops)
         outside = {user for op in group.ops for user in _users(op)} - members
-        if outside and all(user.name in COPIED_OPS for user in outside):
+        if not others and outside and all(user.name in COPIED_OPS for user in outside):
             group.outlined = False
         elif casts := _walked_casts(group):
             positions = positions or {op: position for position, op in enumerate(ops)}
@@ -235,31 +249,46 @@ def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> 
 
 def _walked_casts(group: Group) -> set[ir.Operation]:
     """Returns the casts from torch ops to a group that iterates over their results."""
+    members = set(group.ops)
     owners = (
-        defining_op(value)
+        _cast_before(value, members)
         for op in group.ops
         for value in op.operands
-        if shape_of(value) == shape_of(op.results[0])
+        if _reduces(op) or shape_of(value) == shape_of(op.results[0])
     )
-    casts = {op for op in owners if op is not None and op.name == "torch_c.to_builtin_tensor"}
-    makers = ((cast, defining_op(cast.operands[0])) for cast in casts)
+    makers = ((cast, defining_op(cast.operands[0])) for cast in owners if cast is not None)
     return {cast for cast, op in makers if op is not None and op.name in BY_ELEMENT}
+
+
+def _cast_before(value: ir.Value, members: set[ir.Operation]) -> ir.Operation | None:
+    """Returns the cast from a torch op to a value, or to its base if only members read the view."""
+    op = defining_op(value)
+    if op is not None and _is_inner_view(op, members):
+        op = defining_op(op.operands[0])
+    return op if op is not None and op.name == _CAST else None
+
+
+def _is_inner_view(op: ir.Operation, members: set[ir.Operation]) -> bool:
+    return reshapes_torch_result(op) and members.issuperset(_users(op))
 
 
 def _depends(
     members: set[ir.Operation], casts: set[ir.Operation], positions: Mapping[ir.Operation, int]
 ) -> bool:
     """Whether ops depend on the kernel before a cast through an op outside of both."""
-    ends = {defining_op(cast.operands[0]) for cast in casts}
+    ends = casts | {defining_op(cast.operands[0]) for cast in casts}
     first = min(positions[op] for op in ends if op is not None)
     waiting = list(members)
-    seen: set[ir.Operation] = members | casts
+    seen: set[ir.Operation] = set(members)
     while waiting:
-        for value in waiting.pop().operands:
+        op = waiting.pop()
+        is_inner = op in members or _is_inner_view(op, members)
+        for value in op.operands:
             source = defining_op(value)
             if source in ends:
-                return True
-            if source is not None and source not in seen and positions[source] > first:
+                if not is_inner:
+                    return True
+            elif source is not None and source not in seen and positions[source] > first:
                 seen.add(source)
                 waiting.append(source)
     return False

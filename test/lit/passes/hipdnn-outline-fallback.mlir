@@ -107,3 +107,49 @@ func.func @lookups_of_two_tables(%s: tensor<8xf32>, %a: tensor<9x1024xf32>, %b: 
   %7 = torch_c.to_builtin_tensor %6 : !torch.vtensor<[8,1024],f32> -> tensor<8x1024xf32>
   return %4, %7 : tensor<8x1024xf32>, tensor<8x1024xf32>
 }
+
+// -----
+
+// A norm iterates over the rows that a lookup returns, in another shape: all is one container.
+
+// CHECK-LABEL: func.func @norm_of_rows
+// CHECK:         "hipdnn.fallback"
+// CHECK:           torch.aten.index_select
+// CHECK:           %[[ROWS:.*]] = torch_c.to_builtin_tensor
+// CHECK:           %[[VIEW:.*]] = "hipdnn.view"(%[[ROWS]])
+// CHECK:           "hipdnn.pointwise"(%[[VIEW]],
+// CHECK:           "hipdnn.layernorm"
+// CHECK-NOT:     "hipdnn.fallback"
+// CHECK-NOT:     "hipdnn.graph"
+func.func @norm_of_rows(%t: tensor<9x4096xf32>, %i: tensor<8xi64>, %b: tensor<1x8x4096xf32>, %s: tensor<1x1x4096xf32>) -> tensor<1x8x4096xf32> {
+  %e = arith.constant dense<1.0e-05> : tensor<1xf32>
+  %int0 = torch.constant.int 0
+  %0 = torch_c.from_builtin_tensor %t : tensor<9x4096xf32> -> !torch.vtensor<[9,4096],f32>
+  %1 = torch_c.from_builtin_tensor %i : tensor<8xi64> -> !torch.vtensor<[8],si64>
+  %2 = torch.aten.index_select %0, %int0, %1 : !torch.vtensor<[9,4096],f32>, !torch.int, !torch.vtensor<[8],si64> -> !torch.vtensor<[8,4096],f32>
+  %3 = torch_c.to_builtin_tensor %2 : !torch.vtensor<[8,4096],f32> -> tensor<8x4096xf32>
+  %4 = "hipdnn.view"(%3) {offset = 0 : i64, strides = array<i64: 0, 4096, 1>} : (tensor<8x4096xf32>) -> tensor<1x8x4096xf32>
+  %5 = "hipdnn.pointwise"(%4, %b) {mode = "add"} : (tensor<1x8x4096xf32>, tensor<1x8x4096xf32>) -> tensor<1x8x4096xf32>
+  %6 = "hipdnn.layernorm"(%5, %s, %s, %e) {forward_phase = "INFERENCE", normalized_dim_count = 1 : i64} : (tensor<1x8x4096xf32>, tensor<1x1x4096xf32>, tensor<1x1x4096xf32>, tensor<1xf32>) -> tensor<1x8x4096xf32>
+  return %6 : tensor<1x8x4096xf32>
+}
+
+// -----
+
+// A graph reads the view, too, so it stays outside.
+
+// CHECK-LABEL: func.func @shared_view
+// CHECK:         "hipdnn.fallback"
+// CHECK:         %[[VIEW:.*]] = "hipdnn.view"
+// CHECK:         "hipdnn.graph"(%[[VIEW]],
+func.func @shared_view(%t: tensor<9x64xf32>, %i: tensor<8xi64>, %w: tensor<1x64x64xf32>) -> (tensor<1x8x64xf32>, tensor<1x8x64xf32>) {
+  %int0 = torch.constant.int 0
+  %0 = torch_c.from_builtin_tensor %t : tensor<9x64xf32> -> !torch.vtensor<[9,64],f32>
+  %1 = torch_c.from_builtin_tensor %i : tensor<8xi64> -> !torch.vtensor<[8],si64>
+  %2 = torch.aten.index_select %0, %int0, %1 : !torch.vtensor<[9,64],f32>, !torch.int, !torch.vtensor<[8],si64> -> !torch.vtensor<[8,64],f32>
+  %3 = torch_c.to_builtin_tensor %2 : !torch.vtensor<[8,64],f32> -> tensor<8x64xf32>
+  %4 = "hipdnn.view"(%3) {offset = 0 : i64, strides = array<i64: 0, 64, 1>} : (tensor<8x64xf32>) -> tensor<1x8x64xf32>
+  %5 = "hipdnn.pointwise"(%4) {mode = "neg"} : (tensor<1x8x64xf32>) -> tensor<1x8x64xf32>
+  %7 = "hipdnn.matmul"(%4, %w) : (tensor<1x8x64xf32>, tensor<1x64x64xf32>) -> tensor<1x8x64xf32>
+  return %5, %7 : tensor<1x8x64xf32>, tensor<1x8x64xf32>
+}

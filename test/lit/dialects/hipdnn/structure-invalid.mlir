@@ -138,9 +138,9 @@ func.func @torch_op_in_graph(%x: tensor<4xf32>) {
   return
 }
 
-func.func @view_in_fallback(%x: tensor<4xf32>) {
-  // expected-error @below {{'hipdnn.fallback' op holds 'hipdnn.view', which is not allowed in it}}
-  %0 = "hipdnn.fallback"(%x) ({
+func.func @view_in_graph(%x: tensor<4xf32>) {
+  // expected-error @below {{'hipdnn.graph' op holds 'hipdnn.view', which is not allowed in it}}
+  %0 = "hipdnn.graph"(%x) ({
   ^bb0(%g: tensor<4xf32>):
     %1 = "hipdnn.view"(%g) {offset = 0 : i64, strides = array<i64: 2, 1>} : (tensor<4xf32>) -> tensor<2x2xf32>
     %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<2x2xf32>) -> tensor<2x2xf32>
