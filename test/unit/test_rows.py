@@ -11,11 +11,13 @@ from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Case, lower_case, tensor_type
 from test_lowering_reductions import layernorm_case, reduction_case, rmsnorm_case
 
+from hipgraft.codegen.iree import row_tiles
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
+from hipgraft.service.tuning.estimated import EstimatedCostModel
 from hipgraft.service.tuning.static import StaticCostModel
 from hipgraft.service.tuning.work import GraphWork
 
@@ -124,6 +126,51 @@ def test_one_row_is_read_by_one_workgroup(case: Case, architecture: str) -> None
     check(case, kernel)
 
 
-def test_many_short_rows_stay_with_work_items() -> None:
-    (launch,) = compiled(softmax_case(256, 197), "gfx942").dispatches
-    assert launch.grid[0] == 256 // 64
+# Forms on either side of the numbers of rows from which a work item takes less time for each.
+@requires_emulator
+@pytest.mark.parametrize(
+    ("case", "architecture", "is_shared"),
+    [
+        (softmax_case(1024, 197), "gfx942", True),
+        (softmax_case(65536, 7), "gfx942", False),
+        (layernorm_case("many", (16384, 96), (1, 96), "f32"), "gfx942", True),
+        (reduction_case("ADD", (1,), "f32", (65536, 17)), "gfx942", False),
+        (softmax_case(1024, 17), "gfx1100", True),
+        (reduction_case("ADD", (1,), "f32", (131072, 33)), "gfx1100", False),
+        (reduction_case("ADD", (1,), "f32", (16384, 197)), "gfx1100", True),
+    ],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_what_takes_less_time_decides(
+    case: Case, architecture: str, is_shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, model = compiled(case, architecture), EstimatedCostModel()
+    graph = GraphWork(0, 1, 1, 0, frozenset())
+    assert (ours.dispatches[0].grid[0] == case.inputs[0].shape[0]) == is_shared
+    if is_shared:
+        monkeypatch.setattr(row_tiles, "_SHARED_FROM", {32: 1 << 30, 64: 1 << 30})
+        monkeypatch.setattr(row_tiles, "_LEAST_SHARED", 1 << 30)
+    else:
+        monkeypatch.setattr(row_tiles, "_SHARED_FROM", {32: 0, 64: 0})
+    other = compiled(case, architecture)
+    assert other.dispatches[0].grid != ours.dispatches[0].grid
+    times = [model.cost(kernel, graph).metrics["microseconds"] for kernel in (ours, other)]
+    assert times[0] < times[1]
+
+
+@requires_emulator
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("seed", range(48))
+def test_random_rows(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    length = int(draw.choice([draw.integers(5, 64), draw.integers(64, 700)]))
+    count, element = int(draw.choice([1, 2, 3, 17, 70])), str(draw.choice(["f32", "f16"]))
+    case = [
+        softmax_case(2, count, length, element=element),
+        layernorm_case("random", (count, length), (1, length), element, mean=3),
+        rmsnorm_case("random", (count, length), (1, length), element),
+        reduction_case("MAX", (1, 2), "f32", (count, 3, length)),
+        reduction_case("NORM2", (1,), "f32", (count, length)),
+        reduction_case("ADD", (1,), "i32", (count, length)),
+    ][seed % 6]
+    check(case, compiled(case, ["gfx942", "gfx950", "gfx1100"][seed % 3]))

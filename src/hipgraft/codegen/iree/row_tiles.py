@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from hipgraft.codegen.chips import find_gpu
 from hipgraft.codegen.iree.compilation_info import compilation_info
 from hipgraft.codegen.iree.linalg_loops import extents_of, generics_of, iterators, loops_of
 from hipgraft.codegen.target import Target, TargetKind
@@ -87,7 +88,7 @@ def set_rows_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     rows = _rows(ops, reductions)
     if rows is None or rows.length % target.wavefront_size == 0 or any(map(rows.splits, ops)):
         return False
-    spread = _SPREADS[target.kind](rows, target.wavefront_size)
+    spread = _SPREADS[target.kind](rows, target)
     if spread is None:
         return False
     for op in ops:
@@ -131,38 +132,45 @@ _LONGEST_OF_WARP = 512
 _LONGEST_ON_CUDA = 4096
 
 
-def _on_cuda(rows: _Rows, lanes: int) -> _Spread | None:
+def _on_cuda(rows: _Rows, target: Target) -> _Spread | None:
+    lanes = target.wavefront_size
     if not lanes < rows.length <= _LONGEST_ON_CUDA:
         return None
     warps = 1 if rows.length <= _LONGEST_OF_WARP else 4
     return _Spread(lanes, warps, 1, _rounded(rows.length, warps * lanes), CUDA_OPTIONS)
 
 
-# AMDGPU: the settings with the fewest counted instructions. Many rows that are short, or that only
-# one op reads, cost less with one work item per row, because lanes that share a row have to combine
-# their partial results at its end.
-_LONGEST_OF_ITEM = 384
-_AT_ONCE = 4
+# AMDGPU, by estimated time. A work item reads a row element by element, so a row takes it long, and
+# few rows leave most units idle. It pays off for short rows that are so many that lanes which share
+# one would be idle: from these lengths on, by wavefront size, for no number of rows.
+_SHARED_FROM = {64: 32, 32: 64}
+_LEAST_SHARED = 5
 _MOST_ITEMS = 1024  # in a workgroup
 
-# Elements per lane: per iteration of a loop, kept in registers, and at most with little spilling.
-_PASSED, _KEPT, _MOST_KEPT = 16, 32, 128
+# The number of shorter rows, for each of their elements and compute units, up to which lanes share
+# a row; other ops of a dispatch pass over it once more each.
+_ROWS, _LONE_ROWS = 6, 3
+
+# Elements per lane: read at once, per iteration of a loop, kept in registers, and at most with
+# little spilling.
+_AT_ONCE, _PASSED, _KEPT, _MOST_KEPT = 4, 16, 32, 128
 
 
-def _on_amdgpu(rows: _Rows, lanes: int) -> _Spread | None:
-    is_few = rows.count <= lanes // 4
-    is_long = rows.length > _LONGEST_OF_ITEM and not rows.is_lone
-    if rows.length < lanes or not (is_few or is_long):
+def _on_amdgpu(rows: _Rows, target: Target) -> _Spread | None:
+    lanes = target.wavefront_size
+    most = rows.length * find_gpu(target.name).units * (_LONE_ROWS if rows.is_lone else _ROWS)
+    if rows.length < _LEAST_SHARED or (rows.length < _SHARED_FROM[lanes] and rows.count > most):
         return None
     kept, items = _PASSED if rows.is_lone else _KEPT, lanes
     while items * kept < rows.length and items < _MOST_ITEMS:
         items *= 2
-    step = _rounded(rows.length, items * _AT_ONCE)
+    at_once = min(_AT_ONCE, 1 << max(rows.length // items, 1).bit_length() - 1)
+    step = _rounded(rows.length, items * at_once)
     if rows.is_lone:
         step = min(step, items * _PASSED)
     if step > items * _MOST_KEPT:
         return None
-    return _Spread(lanes, items // lanes, _AT_ONCE, step)
+    return _Spread(lanes, items // lanes, at_once, step)
 
 
 _SPREADS = {TargetKind.CUDA: _on_cuda, TargetKind.AMDGPU: _on_amdgpu}
