@@ -19,6 +19,7 @@ from hipgraft.codegen.lowering.emit.flat import by_element, has_short_rows
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import is_float
@@ -45,8 +46,15 @@ class _Part:
         return scalars.op("arith.negf", value) if self.negated else value
 
 
-def lower_concatenation(op: ir.Operation, lowering: Lowering) -> Tensor | None:
+def lower_concatenation(
+    op: ir.Operation, lowering: Lowering, _: VerbatimCopier
+) -> list[Tensor] | None:
     """Returns the result of a `torch.aten.cat`; None for forms that are left to IREE."""
+    made = _concatenated(op, lowering)
+    return None if made is None else [made]
+
+
+def _concatenated(op: ir.Operation, lowering: Lowering) -> Tensor | None:
     halves = _halves(op, lowering)
     if halves is not None and not has_short_rows(halves[0].tensor.shape):
         return _selected(lowering.emitter, *halves)

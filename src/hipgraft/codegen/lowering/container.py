@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import cast
 
 from hipgraft.codegen.layout import Layout
+from hipgraft.codegen.lowering.arg_extremes import ARG_EXTREMES, lower_arg_extreme
 from hipgraft.codegen.lowering.concatenation import lower_concatenation
 from hipgraft.codegen.lowering.context import Lowering, lowering_function
 from hipgraft.codegen.lowering.emit.boundary import read_operand, write_result
@@ -16,6 +17,7 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.migraphx import lower_migraphx
 from hipgraft.codegen.lowering.pointwise.groups import PointwiseGroups
 from hipgraft.codegen.lowering.ragged import Ragged
+from hipgraft.codegen.lowering.scan import lower_cumsum
 from hipgraft.codegen.lowering.scatter import lower_scatter
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
@@ -167,17 +169,25 @@ def _ragged_form(
     return Ragged.of(lowering.emitter, layout, offsets, multiplier)
 
 
+_TORCH_OPS: dict[
+    str, Callable[[ir.Operation, Lowering, VerbatimCopier], Sequence[Tensor] | None]
+] = {
+    **dict.fromkeys(ARG_EXTREMES, lower_arg_extreme),
+    "torch.aten.cat": lower_concatenation,
+    "torch.aten.cumsum": lower_cumsum,
+    "torch.aten.scatter_reduce.two": lower_scatter,
+}
+"""Lowerings of torch ops; IREE lowers the others, and those for which one returns None."""
+
+
 def _lower_op(lowering: Lowering, copier: VerbatimCopier, op: ir.Operation) -> None:
     if op.name == "arith.constant":
         lowering.tensors[op.results[0]] = _constant(lowering, op)
     elif is_migraphx(op):
         lowering.tensors.update(zip(op.results, lower_migraphx(op, lowering), strict=True))
     elif not op.name.startswith("hipdnn."):
-        made = None
-        if op.name == "torch.aten.cat":
-            made = lower_concatenation(op, lowering)
-        elif op.name == "torch.aten.scatter_reduce.two":
-            made = lower_scatter(op, lowering, copier)
+        lower = _TORCH_OPS.get(op.name)
+        made = None if lower is None else lower(op, lowering, copier)
         if made is None:
             copier.copy(op, lowering)
         else:

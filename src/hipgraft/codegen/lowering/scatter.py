@@ -38,7 +38,9 @@ _MODES: dict[str, tuple[ReductionMode, Combine]] = {
 }
 
 
-def lower_scatter(op: ir.Operation, lowering: Lowering, copier: VerbatimCopier) -> Tensor | None:
+def lower_scatter(
+    op: ir.Operation, lowering: Lowering, copier: VerbatimCopier
+) -> list[Tensor] | None:
     """Returns the result of a `torch.aten.scatter_reduce.two`; None for forms left to IREE."""
     mode, is_included = map(_constant, list(op.operands)[4:])
     dim = known_int(op.operands[1])
@@ -56,7 +58,7 @@ def lower_scatter(op: ir.Operation, lowering: Lowering, copier: VerbatimCopier) 
     ]
     if index.shape != source.shape or not all(fits) or x.shape[dim] > _MOST_ROWS:
         return None
-    return _scattered(lowering, x, index, source, dim, *_MODES[mode])
+    return [_scattered(lowering, x, index, source, dim, *_MODES[mode])]
 
 
 def _constant(value: ir.Value) -> str | bool | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import Lowering
@@ -81,14 +82,14 @@ class VerbatimCopier:
         text = f"torch_c.to_builtin_tensor {name} : {value.type} -> {made.type}"
         return replace(made, name=lowering.emitter.op("builtin", text))
 
-    def replace(self, op: ir.Operation, value: Tensor, lowering: Lowering) -> None:
-        """Uses `value` for the result of `op`, which is not copied."""
-        result = op.results[0]
-        self._replaced[result] = value
-        logical = lowering.emitter.logical(value)
-        name = _PREFIX + result.get_name(self._state)[1:]
-        cast = f"torch_c.from_builtin_tensor {logical.name} : {logical.type} -> {result.type}"
-        lowering.emitter.lines.append(f"{name} = {cast}")
+    def replace(self, op: ir.Operation, values: Sequence[Tensor], lowering: Lowering) -> None:
+        """Uses `values` for the results of `op`, which is not copied."""
+        for result, value in zip(op.results, values, strict=True):
+            self._replaced[result] = value
+            logical = lowering.emitter.logical(value)
+            name = _PREFIX + result.get_name(self._state)[1:]
+            cast = f"torch_c.from_builtin_tensor {logical.name} : {logical.type} -> {result.type}"
+            lowering.emitter.lines.append(f"{name} = {cast}")
 
     def resources(self) -> str:
         """Returns the text of the `dense_resource` constants that ops use; empty without any."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -260,6 +261,10 @@ class Emitter:
             text = f"tensor.expand_shape {source.name} {groups} output_shape {list(shape)}"
             hint = "expanded"
         return replace(result, name=self.op(hint, f"{text} : {source.type} into {result.type}"))
+
+    def viewed(self, value: Tensor, shape: Sequence[int]) -> Tensor:
+        """Returns the elements of `value` in any shape."""
+        return self.reshape(self.reshape(value, (math.prod(shape),)), shape)
 
     def without_unit_dims(self, value: Tensor) -> Tensor:
         """Returns `value` stored without its dims of extent 1."""

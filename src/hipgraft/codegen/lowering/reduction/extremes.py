@@ -40,11 +40,11 @@ def extreme(
             value = m.absolute(value)
         # A NaN with its sign bit set would become the smallest integer.
         value = m.scalars.select(m.scalars.compare("ne", value, value), m.absolute(value), value)
-        key = _key(m.scalars, m.scalars.bitcast(value, integer))
+        key = ordered_key(m.scalars, m.scalars.bitcast(value, integer))
         return m.scalars.op("arith.maxui", total, key)
 
     def value_of(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        value = scalars.bitcast(_bits(scalars, arguments[0]), compute)
+        value = scalars.bitcast(bits_of_key(scalars, arguments[0]), compute)
         return [Arithmetic(scalars, compute).negate(value) if mode is ReductionMode.MIN else value]
 
     # The reduction computes the keys itself, because IREE does not split a reduction whose keys are
@@ -53,13 +53,13 @@ def extreme(
     return emitter.pointwise("extreme", [largest], largest.shape, compute, value_of)
 
 
-def _key(scalars: ScalarEmitter, bits: Scalar) -> Scalar:
-    """Maps the bits of floats to unsigned integers in the same order."""
+def ordered_key(scalars: ScalarEmitter, bits: Scalar) -> Scalar:
+    """Maps the bits of floats to unsigned integers in the same order, positive NaN last."""
     return _flipped(scalars, bits, _sign(scalars, bits))
 
 
-def _bits(scalars: ScalarEmitter, key: Scalar) -> Scalar:
-    """Emits the bits of the float with this key: the inverse of `_key`."""
+def bits_of_key(scalars: ScalarEmitter, key: Scalar) -> Scalar:
+    """Emits the bits of the float with this key: the inverse of `ordered_key`."""
     every = scalars.constant(-1, key.type)
     return _flipped(scalars, key, scalars.op("arith.xori", _sign(scalars, key), every))
 

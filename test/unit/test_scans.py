@@ -1,0 +1,170 @@
+"""Running sums and indices of extreme elements on GPUs, against numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmark_modules import benchmark
+from emulator import requires_emulator
+from onnx import helper
+from small_onnx import save
+
+import hipgraft
+from hipgraft.codegen.target import Target
+
+Array = np.ndarray[Any, Any]
+
+TARGETS = ("gfx942", "gfx950", "gfx1100")
+# In blocks, in blocks with padding, in one step, too short for one.
+LENGTHS = (3, 9, 64, 197, 211, 500, 1024, 2048, 4099)
+
+
+def _onnx(
+    folder: Path, op: str, x: Array, result: Array, constants=None, **attributes: Any
+) -> Path:
+    node = helper.make_node(op, ["x", *(constants or {})], ["y"], **attributes)
+    kind = helper.np_dtype_to_tensor_dtype(result.dtype)
+    return save(folder / "model.onnx", [node], {"x": x}, [("y", kind)], constants)
+
+
+def _run(path: Path, target: str, *inputs: Array) -> list[Array]:
+    with hipgraft.compile(path, target=target) as program:
+        return program.run(list(inputs), device=f"emulator:{target}")
+
+
+def _shape(draw: np.random.Generator) -> tuple[tuple[int, ...], int]:
+    """Returns a shape, and a dim of one of the lengths."""
+    length = int(draw.choice(LENGTHS))
+    most = max(1, 20000 // length)
+    shape = [int(draw.integers(1, min(most, 6) + 1)) for _ in range(draw.integers(0, 3))]
+    dim = int(draw.integers(0, len(shape) + 1))
+    return (*shape[:dim], length, *shape[dim:]), dim
+
+
+@requires_emulator
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("seed", range(48))
+def test_running_sums(seed: int, tmp_path: Path) -> None:
+    draw = np.random.default_rng(seed)
+    shape, dim = _shape(draw)
+    element = [np.float32, np.float16, np.int32, np.int64][seed % 4]
+    x = (
+        draw.integers(-9, 9, shape).astype(element)
+        if seed % 4 > 1
+        else draw.uniform(-1, 1, shape).astype(element)
+    )
+    is_exclusive, is_reverse = (bool(draw.integers(0, 4) == 0) for _ in range(2))
+    wide = np.flip(x, dim) if is_reverse else x
+    want = np.cumsum(wide.astype(np.int64 if seed % 4 > 1 else np.float64), dim)
+    want = want - wide if is_exclusive else want
+    want = np.flip(want, dim) if is_reverse else want
+    flags = {"exclusive": int(is_exclusive), "reverse": int(is_reverse)}
+    axis = {"axis": np.array(dim - len(shape) * (seed % 2), np.int64)}
+    (got,) = _run(_onnx(tmp_path, "CumSum", x, x, axis, **flags), TARGETS[seed % 3], x)
+    assert got.dtype == x.dtype
+    bound = 2e-3 if element is np.float16 else 1e-5
+    np.testing.assert_allclose(got, want, rtol=bound, atol=bound * 10 * np.abs(want).max())
+
+
+@requires_emulator
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("seed", range(48))
+def test_indices_of_extremes(seed: int, tmp_path: Path) -> None:
+    draw = np.random.default_rng(seed)
+    shape, dim = _shape(draw)
+    dim = len(shape) - 1 if seed % 3 else dim  # contiguous rows
+    element = [np.float32, np.float16, np.int32, np.int8][seed % 4]
+    x = draw.integers(-9, 9, shape).astype(element)  # with equal elements
+    if seed % 4 < 2:
+        x[x == 0] *= draw.choice([-1, 1], (x == 0).sum()).astype(element)
+        x[draw.uniform(size=shape) < 0.1] = -np.inf
+    is_least, is_last = bool(draw.integers(0, 2)), bool(draw.integers(0, 2))
+    places = np.flip(x, dim) if is_last else x
+    want = np.expand_dims((np.argmin if is_least else np.argmax)(places, dim), dim)
+    want = shape[dim] - 1 - want if is_last else want
+    flags = {"axis": dim, "select_last_index": int(is_last)}
+    op = "ArgMin" if is_least else "ArgMax"
+    (got,) = _run(_onnx(tmp_path, op, x, want, **flags), TARGETS[seed % 3], x)
+    np.testing.assert_array_equal(got, want)
+
+
+_BOTH = """
+func.func @main(%x: {tensor}) -> ({values}, {indices}) {{
+  %r:2 = "hipdnn.fallback"(%x) ({{
+  ^bb0(%a: {tensor}):
+    %0 = torch_c.from_builtin_tensor %a : {tensor} -> {vtensor}
+    %dim = torch.constant.int -1
+    %keeps = torch.constant.bool false
+    %y, %i = torch.aten.{op}.dim %0, %dim, %keeps
+      : {vtensor}, !torch.int, !torch.bool -> {vvalues}, {vindices}
+    %1 = torch_c.to_builtin_tensor %y : {vvalues} -> {values}
+    %2 = torch_c.to_builtin_tensor %i : {vindices} -> {indices}
+    "hipdnn.yield"(%1, %2) : ({values}, {indices}) -> ()
+  }}) {{name = "g"}} : ({tensor}) -> ({values}, {indices})
+  return %r#0, %r#1 : {values}, {indices}
+}}
+"""
+
+
+@requires_emulator
+@pytest.mark.parametrize("op", ["max", "min"])
+@pytest.mark.parametrize(
+    ("element", "kind", "dtype"),
+    [("f32", "f32", np.float32), ("f16", "f16", np.float16), ("i32", "si32", np.int32)],
+)
+def test_elements_beside_their_indices(
+    element: str, kind: str, dtype: Any, op: str, tmp_path: Path
+) -> None:
+    rows, count = 3, 4608  # in parts
+    path = tmp_path / "both.mlir"
+    types = {
+        "tensor": f"tensor<{rows}x{count}x{element}>",
+        "values": f"tensor<{rows}x{element}>",
+        "indices": f"tensor<{rows}xi64>",
+        "vtensor": f"!torch.vtensor<[{rows},{count}],{kind}>",
+        "vvalues": f"!torch.vtensor<[{rows}],{kind}>",
+        "vindices": f"!torch.vtensor<[{rows}],si64>",
+    }
+    path.write_text(_BOTH.format(op=op, **types))
+    x = np.random.default_rng(0).integers(-2000, 2000, (rows, count)).astype(dtype)
+    values, indices = _run(path, "gfx942", x)
+    find = np.argmax if op == "max" else np.argmin
+    np.testing.assert_array_equal(indices, find(x, -1))
+    np.testing.assert_array_equal(values, getattr(x, op)(-1))
+
+
+@requires_emulator
+def test_not_a_number_is_the_largest(tmp_path: Path) -> None:
+    """As in PyTorch, of either sign; ONNX defines no result."""
+    x = np.arange(64, dtype=np.float32).reshape(1, 64)
+    x[0, 5] = -np.nan
+    path = _onnx(tmp_path, "ArgMax", x, np.zeros((1, 1), np.int64), axis=1)
+    assert _run(path, "gfx942", x)[0] == 5
+
+
+# Estimates of what took milliseconds in one work item per row.
+@requires_emulator
+@pytest.mark.parametrize(
+    ("op", "shape", "dim", "most"),
+    [
+        ("CumSum", (8, 1000), 1, 25),
+        ("CumSum", (1, 32000), 1, 35),
+        ("CumSum", (1000, 300), 0, 25),
+        ("ArgMax", (1, 128256), 1, 15),
+        ("ArgMax", (8, 1000), 1, 6),
+    ],
+)
+def test_lanes_share_rows(
+    op: str, shape: tuple[int, ...], dim: int, most: float, tmp_path: Path
+) -> None:
+    x = np.zeros(shape, np.float32)
+    if op == "CumSum":
+        path = _onnx(tmp_path, op, x, x, {"axis": np.array(dim, np.int64)})
+    else:
+        path = _onnx(tmp_path, op, x, np.zeros((shape[0], 1), np.int64), axis=dim)
+    times, target = benchmark("estimated_times"), Target.parse("gfx942")
+    _, microseconds = times.total(times.rows_of(times.hipgraft_parts(path, target)), target)
+    assert microseconds < most
