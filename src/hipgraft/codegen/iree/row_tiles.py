@@ -119,9 +119,15 @@ def _several(extents: Sequence[int]) -> list[int]:
 
 
 def _reduces_rows(op: ir.Operation, extents: tuple[int, ...]) -> bool:
-    """Whether an op reduces contiguous elements in its innermost loop."""
+    """Whether an op reduces contiguous elements in its innermost loop, each read once.
+
+    No operand of a contraction has all loops.
+    """
     last = len(extents) - 1
+    several = {loop for loop, extent in enumerate(extents) if extent > 1}
     inner = [dims for dims in loops_of(op)[:-1] if last in dims]
+    if not any(several.issubset(dims) for dims in inner):
+        return False
     is_last = [kind == "reduction" for kind in iterators(op)] == [False] * last + [True]
     is_along = all(dims[-1] == last for dims in inner)
     return is_last and is_along and _extents(op) == extents
