@@ -28,6 +28,10 @@ _AT_ONCE = 256
 # workgroup takes longer than an additional launch.
 _SHORTEST, _LONGEST = 1 << 10, 1 << 19
 
+# By estimated time: rows that are not contiguous, and so long that a copy of few of them pays off,
+# if one op reads them or several do.
+_LONG_ACROSS, _LONG_ACROSS_TWICE, _MOST_ACROSS = 256, 64, 1 << 16
+
 _PARTS = 64
 _SHORTEST_PART = 1 << 11
 
@@ -72,6 +76,11 @@ def _is_long(op: ReductionOp, _: Target) -> bool:
 @lowers(ReductionOp)
 def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
     """Reduces rows in one step; divides few elements among more than one lane."""
+    if _is_slow_across(op, lowering):
+        x = lowering.tensor(op.in_)
+        order = sorted(x.dims, key=lambda dim: dim in op.axes)
+        rows = lowering.emitter.in_order(x, order)
+        lowering.tensors[op.in_] = lowering.emitter.materialized(rows)
     if _is_read_again(op, lowering.target):
         lowering.emitter.whole_reductions = True
         return reduced(op, lowering)
@@ -81,6 +90,19 @@ def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
         return _by_rows(op, lowering)
     odd = _length(op) % lowering.target.wavefront_size > 0
     return _padded(op, lowering) if odd else reduced(op, lowering)
+
+
+def _is_slow_across(op: ReductionOp, lowering: Lowering) -> bool:
+    """Whether a copy whose rows are contiguous pays off, for all ops that read it.
+
+    IREE lets one work item reduce a row that is not, and then few rows occupy few compute units.
+    """
+    x = lowering.tensor(op.in_)
+    length, readers = _length(op), {use.owner.operation for use in op.in_.uses}
+    is_apart = list(x.dims) != sorted(x.dims, key=lambda dim: dim in op.axes)
+    is_slow = length >= (_LONG_ACROSS if len(readers) == 1 else _LONG_ACROSS_TWICE)
+    is_few = math.prod(x.shape) <= length * _MOST_ACROSS
+    return lowering.target.kind is TargetKind.AMDGPU and is_apart and is_slow and is_few
 
 
 def _is_read_again(op: ReductionOp, target: Target) -> bool:
