@@ -28,8 +28,8 @@ from hipgraft.ir.torch_dialect import known_int, shape_and_element
 # Shorter rows take no longer one element after the other.
 _SHORTEST = 9
 
-# The most additions without blocks, which take about as long as the launches for these.
-_MOST_ADDITIONS = 1 << 26
+# The longest rows, and the most additions, that take no longer than the launches for blocks.
+_LONGEST, _MOST_ADDITIONS = 384, 1 << 24
 
 
 def lower_cumsum(
@@ -57,7 +57,7 @@ def _accumulator(element: str) -> str:
 def _sums(emitter: Emitter, x: Tensor, accumulator: str) -> Tensor:
     """Emits the running sums of `x` [outer, L, inner] along L."""
     outer, length, inner = x.shape
-    if outer * inner * length**2 <= _MOST_ADDITIONS:
+    if length <= _LONGEST and outer * inner * length**2 <= _MOST_ADDITIONS:
         return _running(emitter, x, accumulator)
     block = _block(length)
     count = -(-length // block)
