@@ -228,6 +228,13 @@ class Emitter:
         name = self.op("materialized", f"util.optimization_barrier {value.name} : {value.type}")
         return replace(value, name=name)
 
+    def in_rows(self, value: Tensor, dims: Sequence[int]) -> Tensor:
+        """Returns a copy that stores `dims` last, as rows; `value` if it does."""
+        ordered = sorted(value.dims, key=lambda dim: dim in dims)
+        if list(value.dims) == ordered:
+            return value
+        return self.materialized(self.in_order(value, ordered))
+
     def _transpose(self, value: Tensor, order: Sequence[int]) -> Tensor:
         if value.dims == tuple(order):
             return value

@@ -77,10 +77,8 @@ def _is_long(op: ReductionOp, _: Target) -> bool:
 def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
     """Reduces rows in one step; divides few elements among more than one lane."""
     if _is_slow_across(op, lowering):
-        x = lowering.tensor(op.in_)
-        order = sorted(x.dims, key=lambda dim: dim in op.axes)
-        rows = lowering.emitter.in_order(x, order)
-        lowering.tensors[op.in_] = lowering.emitter.materialized(rows)
+        rows = lowering.emitter.in_rows(lowering.tensor(op.in_), op.axes)
+        lowering.tensors[op.in_] = rows
     if _is_read_again(op, lowering.target):
         lowering.emitter.whole_reductions = True
         return reduced(op, lowering)
@@ -99,10 +97,9 @@ def _is_slow_across(op: ReductionOp, lowering: Lowering) -> bool:
     """
     x = lowering.tensor(op.in_)
     length, readers = _length(op), {use.owner.operation for use in op.in_.uses}
-    is_apart = list(x.dims) != sorted(x.dims, key=lambda dim: dim in op.axes)
     is_slow = length >= (_LONG_ACROSS if len(readers) == 1 else _LONG_ACROSS_TWICE)
     is_few = math.prod(x.shape) <= length * _MOST_ACROSS
-    return lowering.target.kind is TargetKind.AMDGPU and is_apart and is_slow and is_few
+    return lowering.target.kind is TargetKind.AMDGPU and is_slow and is_few
 
 
 def _is_read_again(op: ReductionOp, target: Target) -> bool:
