@@ -142,7 +142,7 @@ def test_random_networks_on_the_cpu(tmp_path: Path, seed: int) -> None:
 
 @requires_emulator
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", SEEDS[:2])
+@pytest.mark.parametrize("seed", SEEDS[:1])
 def test_random_networks_on_the_emulator(tmp_path: Path, seed: int) -> None:
     path, _ = random_network(tmp_path / "net.onnx", seed)
     program = hipgraft.compile(path, "gfx942")
