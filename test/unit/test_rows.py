@@ -182,7 +182,7 @@ def test_what_takes_less_time_decides(
 
 
 @requires_emulator
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(48))
 def test_random_rows(seed: int) -> None:
     draw = np.random.default_rng(seed)

@@ -254,7 +254,7 @@ def _walked_casts(group: Group) -> set[ir.Operation]:
         _cast_before(value, members)
         for op in group.ops
         for value in op.operands
-        if _reduces(op) or shape_of(value) == shape_of(op.results[0])
+        if shape_of(value) == shape_of(op.operands[0] if _reduces(op) else op.results[0])
     )
     makers = ((cast, defining_op(cast.operands[0])) for cast in owners if cast is not None)
     return {cast for cast, op in makers if op is not None and op.name in BY_ELEMENT}

@@ -146,15 +146,15 @@ def _on_cuda(rows: _Rows, target: Target) -> _Spread | None:
     return _Spread(lanes, warps, 1, _rounded(rows.length, warps * lanes), CUDA_OPTIONS)
 
 
-# AMDGPU, by estimated time. A work item reads a row element by element, so a row takes it long, and
-# few rows leave most units idle. It pays off for short rows that are so many that lanes which share
-# one would be idle: from these lengths on, by wavefront size, for no number of rows.
+# AMDGPU, by estimated time. A work item reads its row element by element, and few rows leave most
+# units idle. That only pays off for many short rows, of which a wavefront's lanes would each get
+# hardly an element. Rows of these lengths and more, by wavefront size, are always shared.
 _SHARED_FROM = {64: 32, 32: 64}
 _LEAST_SHARED = 5
 _MOST_ITEMS = 1024  # in a workgroup
 
-# The number of shorter rows, for each of their elements and compute units, up to which lanes share
-# a row; other ops of a dispatch pass over it once more each.
+# Shorter rows are shared up to this many rows for each of their elements and compute units. The
+# limit is higher where several ops of a dispatch read the row.
 _ROWS, _LONE_ROWS = 6, 3
 
 # Elements per lane: read at once, per iteration of a loop, kept in registers, and at most with

@@ -17,10 +17,9 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.reduction.extremes import bits_of_key, ordered_key
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
-from hipgraft.codegen.target import TargetKind
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import bit_width, is_float
-from hipgraft.ir.torch_dialect import known_int, shape_and_element
+from hipgraft.ir.torch_dialect import shape_and_element
 
 # Work items compare the elements of shorter rows in less time.
 _SHORTEST = 32
@@ -46,14 +45,12 @@ def lower_arg_extreme(
     op: ir.Operation, lowering: Lowering, copier: VerbatimCopier
 ) -> list[Tensor] | None:
     """Returns the results of one of `ARG_EXTREMES`; None for forms left to IREE."""
-    dim, result = known_int(op.operands[1]), shape_and_element(op.results[0].type)
-    if lowering.target.kind is TargetKind.CPU or dim is None or result is None:
+    found, result = copier.operand_along(op, lowering), shape_and_element(op.results[0].type)
+    if found is None or result is None:
         return None
-    x = copier.tensor(op.operands[0], lowering)
-    is_narrow = 8 <= (bit_width(x.element) or 64) <= 32 and ",ui" not in str(op.operands[0].type)
-    if not is_narrow or x.rank == 0 or x.shape[dim] < _SHORTEST:
+    x, dim = found
+    if not 8 <= (bit_width(x.element) or 64) <= 32 or x.shape[dim] < _SHORTEST:
         return None
-    dim %= x.rank
     emitter, is_least = lowering.emitter, ARG_EXTREMES[op.name]
     keys = _largest_keys(emitter, x, dim, is_least)
 
@@ -68,10 +65,10 @@ def lower_arg_extreme(
             _element(scalars, scalars.convert("arith.trunci", upper, "i32"), x.element, is_least)
         ]
 
-    found = [emitter.pointwise("index", [keys], keys.shape, "i64", index_of)]
+    results = [emitter.pointwise("index", [keys], keys.shape, "i64", index_of)]
     if len(op.results) > 1:
-        found.insert(0, emitter.pointwise("extreme", [keys], keys.shape, x.element, element_of))
-    return [emitter.viewed(one, result[0]) for one in found]
+        results.insert(0, emitter.pointwise("extreme", [keys], keys.shape, x.element, element_of))
+    return [emitter.viewed(one, result[0]) for one in results]
 
 
 def _largest_keys(emitter: Emitter, x: Tensor, dim: int, is_least: bool) -> Tensor:

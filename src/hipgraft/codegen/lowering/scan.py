@@ -19,11 +19,10 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
-from hipgraft.codegen.target import TargetKind
 from hipgraft.dialects.hipdnn import ReductionMode
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import bit_width, is_float
-from hipgraft.ir.torch_dialect import known_int, shape_and_element
+from hipgraft.ir.torch_dialect import shape_and_element
 
 # Shorter rows take no longer one element after the other.
 _SHORTEST = 9
@@ -36,14 +35,12 @@ def lower_cumsum(
     op: ir.Operation, lowering: Lowering, copier: VerbatimCopier
 ) -> list[Tensor] | None:
     """Returns the result of a `torch.aten.cumsum`; None for forms left to IREE."""
-    dim, result = known_int(op.operands[1]), shape_and_element(op.results[0].type)
-    if lowering.target.kind is TargetKind.CPU or dim is None or result is None:
+    found, result = copier.operand_along(op, lowering), shape_and_element(op.results[0].type)
+    if found is None or result is None or result[1].startswith("u"):
         return None
-    x, element = copier.tensor(op.operands[0], lowering), result[1].removeprefix("s")
-    is_signed = ",ui" not in f"{op.operands[0].type}{op.results[0].type}"
-    if x.element == "i1" or not is_signed or x.rank == 0 or x.shape[dim] < _SHORTEST:
+    (x, dim), element = found, result[1].removeprefix("s")
+    if x.element == "i1" or x.shape[dim] < _SHORTEST:
         return None
-    dim %= x.rank
     emitter, accumulator = lowering.emitter, _accumulator(element)
     outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
     total = _sums(emitter, emitter.viewed(x, (outer, x.shape[dim], inner)), accumulator)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.target import TargetKind
 from hipgraft.codegen.workarounds.scatter_dim import extents_to_add
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
@@ -81,6 +82,19 @@ class VerbatimCopier:
         name = _PREFIX + value.get_name(self._state)[1:]
         text = f"torch_c.to_builtin_tensor {name} : {value.type} -> {made.type}"
         return replace(made, name=lowering.emitter.op("builtin", text))
+
+    def operand_along(self, op: ir.Operation, lowering: Lowering) -> tuple[Tensor, int] | None:
+        """Returns the operand `x` of an `op(x, dim, ...)` on a GPU, and its dim.
+
+        None if the dim is unknown or there is none, and for unsigned elements, whose signedness the
+        lowered form does not tell.
+        """
+        dim = known_int(op.operands[1])
+        if lowering.target.kind is TargetKind.CPU or dim is None:
+            return None
+        x = self.tensor(op.operands[0], lowering)
+        is_unsigned = ",ui" in str(op.operands[0].type)
+        return None if is_unsigned or x.rank == 0 else (x, dim % x.rank)
 
     def replace(self, op: ir.Operation, values: Sequence[Tensor], lowering: Lowering) -> None:
         """Uses `values` for the results of `op`, which is not copied."""
