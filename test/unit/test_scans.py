@@ -45,7 +45,7 @@ def _shape(draw: np.random.Generator) -> tuple[tuple[int, ...], int]:
 
 
 @requires_emulator
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", range(48))
 def test_running_sums(seed: int, tmp_path: Path) -> None:
     draw = np.random.default_rng(seed)
@@ -70,7 +70,7 @@ def test_running_sums(seed: int, tmp_path: Path) -> None:
 
 
 @requires_emulator
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", range(48))
 def test_indices_of_extremes(seed: int, tmp_path: Path) -> None:
     draw = np.random.default_rng(seed)

@@ -125,7 +125,7 @@ def test_a_reduction_reads_the_product(is_before: bool, tmp_path: Path) -> None:
 
 
 @requires_emulator
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_graphs(seed: int, tmp_path: Path) -> None:
     graph = _Graph(seed)
