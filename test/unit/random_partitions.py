@@ -61,6 +61,37 @@ def random_program(seed: int, least: int = 3, most: int = 9, *, products: int = 
     return program
 
 
+def exchanging_branches(seed: int) -> Program:
+    """Branches of products that read each other's results, as in HRNet.
+
+    The ops of a branch are apart: between them are those of the others.
+    """
+    draw = random.Random(seed)
+    program = Program()
+
+    def made(name: str, *reads: int) -> int:
+        (value,) = program.made[program.op(_facts(name, draw), reads, [1 << 20])]
+        return value
+
+    heads = [program.value(1 << 20) for _ in range(draw.randint(2, 4))]
+    for _ in range(draw.randint(2, 4)):
+        for branch, head in enumerate(heads):
+            for _ in range(draw.randint(1, 3)):
+                product = made("matmul", head, program.value(1 << 20))
+                head = made("exp", made("add", product, head))
+            heads[branch] = head
+        read = list(heads)
+        for branch, head in enumerate(read):
+            for other in draw.sample(read, draw.randint(1, len(read))):
+                if other != head:
+                    product = made("matmul", other, program.value(1 << 20))
+                    heads[branch] = made("add", heads[branch], product)
+            heads[branch] = made("exp", heads[branch])
+    for value, readers in enumerate(program.readers):
+        program.exported[value] = program.producer[value] >= 0 and not readers
+    return program
+
+
 def permuted(program: Program, seed: int) -> tuple[Program, list[int]]:
     """The same program with its ops in another topological order, and of each op the old number."""
     draw = random.Random(seed)

@@ -65,9 +65,13 @@ MATERIALIZED = [
     conv_case("dilated", (1, 1, 36, 36), (16, 1, 8, 8), "f16", pre=ONE, dilation=[1, 4]),
     conv_case("dilated", (1, 2, 30, 30), (32, 1, 4, 4), "f32", dilation=TWO),
 ]
+IN_PARTS = [
+    conv_case("six_parts", (1, 576, 4, 4), (16, 576, 1, 1), "f16"),
+    conv_case("five_parts", (1, 80, 5, 5), (16, 80, 3, 3), "f32", pre=ONE),
+]
 CASES = [
     replace(case, name=f"long_{case.name}")
-    for case in (*GRADIENTS, *MATERIALIZED, *FEW_POSITIONS, *FEW)
+    for case in (*GRADIENTS, *MATERIALIZED, *IN_PARTS, *FEW_POSITIONS, *FEW)
 ]
 
 
@@ -95,3 +99,13 @@ def test_convolutions_stay_whole() -> None:
         "long_wgrad_groups_f16",
         "long_wgrad_depthwise_f16",
     ]
+
+
+@pytest.mark.parametrize(("case", "parts"), [*zip(IN_PARTS, ("6x16x16", "5x25x16"), strict=True)])
+def test_k_is_divided_where_positions_are_few(case: Case, parts: str) -> None:
+    """The most parts of at most 8 whose K dims are multiples of 16, from 576 products on."""
+    divided = [
+        f"tensor<{parts}xf32>" in lower_case(replace(case, target=target))
+        for target in ("gfx942", "sm_80", "gfx1100", "cpu")
+    ]
+    assert divided == [True, True, False, False]

@@ -14,6 +14,7 @@ import pytest
 from programs import run_passes
 from random_partitions import (
     cheapest_by_trying,
+    exchanging_branches,
     is_acyclic,
     is_kernel,
     permuted,
@@ -88,6 +89,15 @@ def test_large_programs_have_legal_groups(seed: int) -> None:
     assert all(is_kernel(program, frozenset(group)) for group in groups)
     alone = [(op,) for op, facts in enumerate(program.ops) if facts.role is not Role.FIXED]
     assert seconds(program, groups) < seconds(program, alone)
+
+
+@pytest.mark.parametrize("most_exact", [2, 14])
+@pytest.mark.parametrize("seed", range(40))
+def test_branches_that_read_each_other_make_no_cycle(seed: int, most_exact: int) -> None:
+    """A path from a group may lead through another one to ops with lower numbers."""
+    program = exchanging_branches(seed)
+    groups = Partitioner(COST, most_exact, most_window=14).partition(program)
+    assert is_acyclic(program, [list(group) for group in groups])
 
 
 def test_two_sums_around_a_product_make_no_cycle() -> None:

@@ -70,6 +70,20 @@ def test_running_sums(seed: int, tmp_path: Path) -> None:
 
 
 @requires_emulator
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+@pytest.mark.parametrize("count", [8, 3000])
+def test_short_floats_are_added_in_f32(count: int, target: str, tmp_path: Path) -> None:
+    """In f16, 2048 + 1 is 2048; in few elements, 2048 + 1 - 2048 is 0."""
+    x = np.ones((2, count), np.float16)
+    x[1, :3] = 2048, 1, -2048
+    path = _onnx(tmp_path, "CumSum", x, x, {"axis": np.array(1, np.int64)})
+    with hipgraft.compile(path, target=target) as program:
+        device = "cpu" if target == "cpu" else f"emulator:{target}"
+        (got,) = program.run([x], device=device)
+    np.testing.assert_array_equal(got, np.cumsum(x.astype(np.float32), 1).astype(np.float16))
+
+
+@requires_emulator
 @pytest.mark.sampled(13)
 @pytest.mark.parametrize("seed", range(48))
 def test_indices_of_extremes(seed: int, tmp_path: Path) -> None:
@@ -143,6 +157,25 @@ def test_not_a_number_is_the_largest(tmp_path: Path) -> None:
     x[0, 5] = -np.nan
     path = _onnx(tmp_path, "ArgMax", x, np.zeros((1, 1), np.int64), axis=1)
     assert _run(path, "gfx942", x)[0] == 5
+
+
+@requires_emulator
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+def test_zeros_of_either_sign_are_equal(op: str, tmp_path: Path) -> None:
+    sign = -1 if op == "ArgMax" else 1
+    x = np.full((1, 64), sign, np.float32)
+    x[0, 10], x[0, 20] = sign * 0.0, sign * -0.0
+    path = _onnx(tmp_path, op, x, np.zeros((1, 1), np.int64), axis=1)
+    assert _run(path, "gfx942", x)[0] == 10
+
+
+@requires_emulator
+@pytest.mark.parametrize("element", [np.float64, np.int64])
+def test_elements_of_64_bits_are_compared_whole(element: Any, tmp_path: Path) -> None:
+    """Their upper halves, and their values in f32, are equal."""
+    x = ((1 << 40) + np.arange(64)).astype(element).reshape(1, 64)
+    path = _onnx(tmp_path, "ArgMax", x, np.zeros((1, 1), np.int64), axis=1)
+    assert _run(path, "gfx942", x)[0] == 63
 
 
 # Estimates of what took milliseconds in one work item per row.

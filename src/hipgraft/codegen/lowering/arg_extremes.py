@@ -17,6 +17,7 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.reduction.extremes import bits_of_key, ordered_key
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
+from hipgraft.codegen.target import TargetKind
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import bit_width, is_float
 from hipgraft.ir.torch_dialect import shape_and_element
@@ -45,6 +46,8 @@ def lower_arg_extreme(
     op: ir.Operation, lowering: Lowering, copier: VerbatimCopier
 ) -> list[Tensor] | None:
     """Returns the results of one of `ARG_EXTREMES`; None for forms left to IREE."""
+    if lowering.target.kind is TargetKind.CPU:
+        return None
     found, result = copier.operand_along(op, lowering), shape_and_element(op.results[0].type)
     if found is None or result is None:
         return None

@@ -19,6 +19,7 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
+from hipgraft.codegen.target import TargetKind
 from hipgraft.dialects.hipdnn import ReductionMode
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import bit_width, is_float
@@ -36,12 +37,15 @@ def lower_cumsum(
 ) -> list[Tensor] | None:
     """Returns the result of a `torch.aten.cumsum`; None for forms left to IREE."""
     found, result = copier.operand_along(op, lowering), shape_and_element(op.results[0].type)
-    if found is None or result is None or result[1].startswith("u"):
+    if found is None or result is None:
         return None
     (x, dim), element = found, result[1].removeprefix("s")
-    if x.element == "i1" or x.shape[dim] < _SHORTEST:
+    accumulator = _accumulator(element)
+    is_exact = accumulator == element  # otherwise, IREE rounds each sum
+    is_left = lowering.target.kind is TargetKind.CPU or x.shape[dim] < _SHORTEST
+    if x.element == "i1" or (is_exact and is_left):
         return None
-    emitter, accumulator = lowering.emitter, _accumulator(element)
+    emitter = lowering.emitter
     outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
     total = _sums(emitter, emitter.viewed(x, (outer, x.shape[dim], inner)), accumulator)
     return [emitter.viewed(emitter.cast(total, element), x.shape)]

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.codegen.target import TargetKind
 from hipgraft.codegen.workarounds.scatter_dim import extents_to_add
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
@@ -84,13 +83,13 @@ class VerbatimCopier:
         return replace(made, name=lowering.emitter.op("builtin", text))
 
     def operand_along(self, op: ir.Operation, lowering: Lowering) -> tuple[Tensor, int] | None:
-        """Returns the operand `x` of an `op(x, dim, ...)` on a GPU, and its dim.
+        """Returns the operand `x` of an `op(x, dim, ...)`, and its dim.
 
         None if the dim is unknown or there is none, and for unsigned elements, whose signedness the
         lowered form does not tell.
         """
         dim = known_int(op.operands[1])
-        if lowering.target.kind is TargetKind.CPU or dim is None:
+        if dim is None:
             return None
         x = self.tensor(op.operands[0], lowering)
         is_unsigned = ",ui" in str(op.operands[0].type)

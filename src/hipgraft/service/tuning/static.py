@@ -41,9 +41,6 @@ _SMALLEST_PART = 1 << 10
 _REDUCES = re.compile(r"_reduc(?:e|tion)_")
 _MERGES = "_reduce_"
 
-# Work items of elementwise dispatches write 16 bytes each, unless IREE did not vectorize.
-_ELEMENTWISE = "_elementwise"
-
 # Workspaces larger than this multiple of the graph's bytes hold scores or copies rather than
 # partial sums.
 _LARGE_TRANSIENTS = 8
@@ -109,9 +106,6 @@ def _problems(
     groups = prod(launch.grid)
     if _is_scattered(launch, matrix, work):
         yield f"{name} has {groups} workgroups for {work.outputs} elements of results"
-    items = groups * prod(launch.block)
-    if _ELEMENTWISE in launch.kernel and groups >= _MANY_GROUPS and _written(launch) <= 4 * items:
-        yield f"{name} writes {_written(launch)} bytes by {items} work items"
     if _REDUCES.search(launch.kernel):
         is_split = any(_MERGES in step.kernel for step in kernel.dispatches)
         yield from _badly_spread(launch, resources, is_split)

@@ -8,7 +8,7 @@ from operator import sub
 
 from hipgraft.transforms.partition.cost import CostModel, added, weight
 from hipgraft.transforms.partition.exact import Partition
-from hipgraft.transforms.partition.program import Program
+from hipgraft.transforms.partition.program import Program, Spans
 from hipgraft.transforms.partition.rules import group_declined, walks_declined
 
 _MOST_VISITS = 512
@@ -35,7 +35,9 @@ class _Merging:
         self._weights = {op: weight(cost, program, {op}) for op in range(count)}
         self._heap: list[tuple[tuple[int, ...], int, int]] = []
         self._next = count
-        self._ends = {op: (op, op) for op in range(count)}
+        self._first = {op: op for op in range(count)}
+        self._last = list(range(count))
+        self._spans = Spans(count)
 
     def run(self) -> None:
         """Merges until nothing is saved."""
@@ -63,16 +65,17 @@ class _Merging:
         union = self.members.pop(first) | self.members.pop(second)
         number, self._next = self._next, self._next + 1
         self.members[number] = union
-        self._ends[number] = (min(union), max(union))
+        self._first[number], last = min(union), max(union)
         self._weights[number] = weight(self._cost, self._program, union)
         for op in union:
-            self._group[op] = number
+            self._group[op], self._last[op] = number, last
+        self._spans.set(min(union), self._last[min(union) : last + 1])
         near = self._readers(number) | self._sources(number) | self._related(number)
         self._propose(number, near)
 
     def _has_way_around(self, first: int, second: int) -> bool:
         """Returns whether a path between two groups leads through a third."""
-        last = max(self._ends[first][1], self._ends[second][1])
+        bound = self._spans.bound(max(self.members[first] | self.members[second]))
         pair = {first, second}
         waiting = [one for own in pair for one in self._readers(own) if one not in pair]
         seen = set(waiting)
@@ -82,7 +85,7 @@ class _Merging:
             for reader in self._readers(waiting.pop()):
                 if reader in pair:
                     return True
-                if reader not in seen and self._ends[reader][0] < last:
+                if reader not in seen and self._first[reader] <= bound:
                     seen.add(reader)
                     waiting.append(reader)
         return False

@@ -135,3 +135,30 @@ class Program:
         if source.role is Role.REDUCTION:
             return (source.walked, source.shape) == (facts.walked, facts.shape)
         return source.role is Role.ELEMENTWISE and source.shape in (facts.walked, facts.shape)
+
+
+class Spans:
+    """Which ops paths from a group can reach and still come back to it.
+
+    Edges lead to higher numbers of ops, but a path also leads through a group from any of its ops
+    to any other one, and so to lower numbers.
+
+    Attributes:
+        ends: of each op, the last op of all groups that start at it or before.
+    """
+
+    def __init__(self, count: int):
+        self.ends = list(range(count))
+
+    def set(self, first: int, lasts: Iterable[int]) -> None:
+        """Sets the last op of the group of each op from `first` on; those end among these ops."""
+        end = self.ends[first - 1] if first else -1
+        for op, last in enumerate(lasts, first):
+            self.ends[op] = end = max(end, last)
+
+    def bound(self, op: int) -> int:
+        """Returns an op after which no group starts from which a path leads back to `op`."""
+        end = self.ends[op]
+        while self.ends[end] > end:
+            end = self.ends[end]
+        return end

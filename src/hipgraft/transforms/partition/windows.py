@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hipgraft.transforms.partition.cost import NO_WEIGHT, CostModel, Weight, added, weight
 from hipgraft.transforms.partition.exact import Partition
-from hipgraft.transforms.partition.program import Program, Role
+from hipgraft.transforms.partition.program import Program, Role, Spans
 from hipgraft.transforms.partition.rules import walks_declined
 
 _MOST_BORDERS = 256
@@ -57,6 +57,8 @@ class Windows:
         self._group: list[tuple[int, ...]] = [(op,) for op in range(len(program.ops))]
         for group in groups:
             self._set(group)
+        self._spans = Spans(len(program.ops))
+        self._spans.set(0, (group[-1] for group in self._group))
         self._weights: dict[tuple[int, ...], Weight] = {}
 
     def improved(self) -> Partition:
@@ -189,12 +191,12 @@ class Windows:
 
     def _closed(self, groups: set[tuple[int, ...]]) -> set[tuple[int, ...]] | None:
         """Returns groups with all that is between them; None if these are too many."""
-        last = max(group[-1] for group in groups)
+        bound = self._spans.bound(max(group[-1] for group in groups))
         reached: list[tuple[int, ...]] = []
         waiting, seen = list(groups), set(groups)
         while waiting:
             for other in self._after(waiting.pop()):
-                if other not in seen and other[0] < last:
+                if other not in seen and other[0] <= bound:
                     seen.add(other)
                     reached.append(other)
                     waiting.append(other)
@@ -223,6 +225,8 @@ class Windows:
             return False
         for group in found:
             self._set(group)
+        first, last = window[0], window[-1]
+        self._spans.set(first, (self._group[op][-1] for op in range(first, last + 1)))
         return True
 
     def _sum(self, groups: Iterable[tuple[int, ...]]) -> Weight:

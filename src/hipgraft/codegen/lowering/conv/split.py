@@ -21,8 +21,9 @@ from hipgraft.codegen.lowering.matmul.matmul import multiply
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import ReductionMode
+from hipgraft.ir.element_types import bit_width
 
-_MOST_PARTS = 8
+_FEWEST_PARTS, _MOST_PARTS = 4, 8
 _DEPTH = 16
 """Extents of matrix instructions, which the products of a part fill."""
 
@@ -34,30 +35,41 @@ _MOST_POSITIONS = 1024
 
 # Where parts are the default, with all launches. On gfx942, by estimate, a 3x3 convolution of 128
 # channels in f16 images of 28x28 takes 16 instead of 30 us, one of 256 channels in 14x14 takes 15
-# instead of 30 us, and a 1x1 convolution of 1,024 channels in 14x14 half the time. Measured on an
-# H100, they take 35 instead of 42 us, 27 instead of 71, and 16 instead of 22. 1x1 convolutions with
-# more results have workgroups enough: 1,024 channels in 28x28 would take 14 instead of 7 us. RDNA's
-# GPUs have fewer compute units.
-_MANY_PRODUCTS = 1024
+# instead of 30 us, one of 64 channels in f32 images of 28x28 takes 17 instead of 31 us, and a 1x1
+# convolution of 960 channels in 7x7 half the time. Measured on an H100, the first two take 35
+# instead of 42 us and 27 instead of 71; on an H200, the others 28 instead of 31 and 15 instead of
+# 29. 1x1 convolutions with more results have workgroups enough: 1,024 channels in 28x28 would take
+# 14 instead of 7 us. Of 16-bit elements, one of 192 channels in 17x17 with windows of 1x7 takes 17
+# us in either way. RDNA's GPUs have fewer compute units.
+_MANY_PRODUCTS = 576
+_MANY_ON_RDNA = 1024
 _FEW_ON_RDNA = 512
 _FEW_ELEMENTS = 1 << 16
 
 
 def can_split(x: Tensor, w: Tensor, result: Tensor) -> bool:
     """Returns whether `convolve_in_parts` takes a convolution."""
-    is_even = math.prod(w.shape[1:]) % (_parts(result) * _DEPTH) == 0
-    return x.shape[1] == w.shape[1] and is_even and _positions(result) <= _MOST_POSITIONS
+    is_divided = _parts(w, result) > 1
+    return x.shape[1] == w.shape[1] and is_divided and _positions(result) <= _MOST_POSITIONS
 
 
 def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     """Returns whether `convolve_in_parts` costs the least."""
     filters, *rest = w.shape
-    is_deep = filters >= _DEPTH and math.prod(rest) >= _MANY_PRODUCTS
+    many = _MANY_ON_RDNA if target.is_rdna else _MANY_PRODUCTS
+    is_deep = filters >= _DEPTH and math.prod(rest) >= many
     if target.kind is TargetKind.CPU or not is_deep or not can_split(x, w, result):
         return False
     if has_unit_window(w.shape):
         return filters * _positions(result) <= _FEW_ELEMENTS
+    if _is_line(w) and (bit_width(w.element) or 0) < 32 and _positions(result) > _FEW_ROWS:
+        return False
     return not target.is_rdna or _positions(result) <= _FEW_ON_RDNA
+
+
+def _is_line(w: Tensor) -> bool:
+    """Whether a window covers several elements of one dim only."""
+    return sum(extent > 1 for extent in w.shape[2:]) == 1
 
 
 def convolve_in_parts(
@@ -76,7 +88,7 @@ def convolve_in_parts(
         The accumulated result, stored channels last.
     """
     batch, filters, *positions = result.shape
-    rows, depth, parts = _positions(result), math.prod(w.shape[1:]), _parts(result)
+    rows, depth, parts = _positions(result), math.prod(w.shape[1:]), _parts(w, result)
     order = _order(w)
     w = emitter.in_order(w, order)
     is_moved = any((*params.before, *params.after)) or max(params.stride) > 1
@@ -133,9 +145,16 @@ def _windows(
     return emitter.materialized(emitter.generic("windows", [], [init], body, shape=shape)[0])
 
 
-def _parts(result: Tensor) -> int:
-    """Returns the number of parts: fewer with more positions, whose results take more memory."""
-    return _MOST_PARTS if _positions(result) <= _FEW_ROWS else _MOST_PARTS // 2
+def _parts(w: Tensor, result: Tensor) -> int:
+    """Returns the number of equal parts: fewer with more positions, whose results take memory.
+
+    1 if there are none that matrix instructions fill.
+    """
+    most = _MOST_PARTS if _positions(result) <= _FEW_ROWS else _MOST_PARTS // 2
+    depth = math.prod(w.shape[1:])
+    return next(
+        (parts for parts in range(most, _FEWEST_PARTS - 1, -1) if depth % (parts * _DEPTH) == 0), 1
+    )
 
 
 def _positions(result: Tensor) -> int:
