@@ -109,3 +109,12 @@ def test_k_is_divided_where_positions_are_few(case: Case, parts: str) -> None:
         for target in ("gfx942", "sm_80", "gfx1100", "cpu")
     ]
     assert divided == [True, True, False, False]
+
+
+@pytest.mark.parametrize(("element", "parts"), [("f16", False), ("f32", True)])
+def test_k_of_short_elements_in_lines_is_whole(element: str, parts: bool) -> None:
+    """Where positions are more than 256, windows of one dim gain nothing by parts."""
+    case = conv_case("line", (1, 128, 17, 17), (32, 128, 1, 7), element, pre=[0, 3])
+    assert ("tensor<4x289x32xf32>" in lower_case(replace(case, target="gfx942"))) == parts
+    few = conv_case("line", (1, 128, 16, 16), (32, 128, 1, 7), element, pre=[0, 3])
+    assert "tensor<8x256x32xf32>" in lower_case(replace(few, target="gfx942"))
