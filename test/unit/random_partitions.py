@@ -82,10 +82,12 @@ def exchanging_branches(seed: int) -> Program:
             heads[branch] = head
         read = list(heads)
         for branch, head in enumerate(read):
-            for other in draw.sample(read, draw.randint(1, len(read))):
-                if other != head:
-                    product = made("matmul", other, program.value(1 << 20))
-                    heads[branch] = made("add", heads[branch], product)
+            for product in draw.sample(read, draw.randint(1, len(read))):
+                if product == head:
+                    continue
+                for _ in range(draw.randint(1, 3)):
+                    product = made("matmul", product, program.value(1 << 20))
+                heads[branch] = made("add", heads[branch], product)
             heads[branch] = made("exp", heads[branch])
     for value, readers in enumerate(program.readers):
         program.exported[value] = program.producer[value] >= 0 and not readers

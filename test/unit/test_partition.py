@@ -29,6 +29,7 @@ from hipgraft.passmanager.base import PassState
 from hipgraft.passmanager.registry import pass_class
 from hipgraft.transforms.partition.calibration import read_calibration
 from hipgraft.transforms.partition.cost import Roofline, added
+from hipgraft.transforms.partition.merging import merged_partition
 from hipgraft.transforms.partition.program import Facts, Program, Role
 from hipgraft.transforms.partition.regions import Partitioner
 
@@ -97,6 +98,13 @@ def test_branches_that_read_each_other_make_no_cycle(seed: int, most_exact: int)
     """A path from a group may lead through another one to ops with lower numbers."""
     program = exchanging_branches(seed)
     groups = Partitioner(COST, most_exact, most_window=14).partition(program)
+    assert is_acyclic(program, [list(group) for group in groups])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_merging_branches_that_read_each_other_makes_no_cycle(seed: int) -> None:
+    program = exchanging_branches(seed)
+    groups = merged_partition(program, COST)
     assert is_acyclic(program, [list(group) for group in groups])
 
 

@@ -36,7 +36,6 @@ class _Merging:
         self._heap: list[tuple[tuple[int, ...], int, int]] = []
         self._next = count
         self._first = {op: op for op in range(count)}
-        self._last = list(range(count))
         self._spans = Spans(count)
 
     def run(self) -> None:
@@ -65,11 +64,11 @@ class _Merging:
         union = self.members.pop(first) | self.members.pop(second)
         number, self._next = self._next, self._next + 1
         self.members[number] = union
-        self._first[number], last = min(union), max(union)
+        self._first[number] = min(union)
+        self._spans.add(min(union), max(union))
         self._weights[number] = weight(self._cost, self._program, union)
         for op in union:
-            self._group[op], self._last[op] = number, last
-        self._spans.set(min(union), self._last[min(union) : last + 1])
+            self._group[op] = number
         near = self._readers(number) | self._sources(number) | self._related(number)
         self._propose(number, near)
 

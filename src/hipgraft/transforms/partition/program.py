@@ -138,27 +138,26 @@ class Program:
 
 
 class Spans:
-    """Which ops paths from a group can reach and still come back to it.
+    """How far a path can lead from a group and still come back to it.
 
-    Edges lead to higher numbers of ops, but a path also leads through a group from any of its ops
-    to any other one, and so to lower numbers.
-
-    Attributes:
-        ends: of each op, the last op of all groups that start at it or before.
+    Edges lead to ops with higher numbers. But a path may enter a group at one op and leave it at
+    another one with a lower number.
     """
 
     def __init__(self, count: int):
-        self.ends = list(range(count))
+        # Of each op, the last op of all groups that start there or before; never decreases.
+        self._ends = list(range(count))
 
-    def set(self, first: int, lasts: Iterable[int]) -> None:
-        """Sets the last op of the group of each op from `first` on; those end among these ops."""
-        end = self.ends[first - 1] if first else -1
-        for op, last in enumerate(lasts, first):
-            self.ends[op] = end = max(end, last)
+    def add(self, first: int, last: int) -> None:
+        """Adds a group by its first and last op."""
+        for op in range(first, last):
+            if self._ends[op] >= last:
+                break
+            self._ends[op] = last
 
     def bound(self, op: int) -> int:
-        """Returns an op after which no group starts from which a path leads back to `op`."""
-        end = self.ends[op]
-        while self.ends[end] > end:
-            end = self.ends[end]
+        """Returns an op after which no group starts that leads back to `op` or before."""
+        end = self._ends[op]
+        while self._ends[end] > end:
+            end = self._ends[end]
         return end

@@ -55,10 +55,9 @@ class Windows:
         self._program, self._cost, self._solve, self._most = program, cost, solve, most
         self._solved = list(solved)
         self._group: list[tuple[int, ...]] = [(op,) for op in range(len(program.ops))]
+        self._spans = Spans(len(program.ops))
         for group in groups:
             self._set(group)
-        self._spans = Spans(len(program.ops))
-        self._spans.set(0, (group[-1] for group in self._group))
         self._weights: dict[tuple[int, ...], Weight] = {}
 
     def improved(self) -> Partition:
@@ -90,6 +89,7 @@ class Windows:
         return changed
 
     def _set(self, group: tuple[int, ...]) -> None:
+        self._spans.add(group[0], group[-1])
         for op in group:
             self._group[op] = group
 
@@ -225,8 +225,6 @@ class Windows:
             return False
         for group in found:
             self._set(group)
-        first, last = window[0], window[-1]
-        self._spans.set(first, (self._group[op][-1] for op in range(first, last + 1)))
         return True
 
     def _sum(self, groups: Iterable[tuple[int, ...]]) -> Weight:

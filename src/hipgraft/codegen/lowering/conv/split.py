@@ -39,8 +39,8 @@ _MOST_POSITIONS = 1024
 # convolution of 960 channels in 7x7 half the time. Measured on an H100, the first two take 35
 # instead of 42 us and 27 instead of 71; on an H200, the others 28 instead of 31 and 15 instead of
 # 29. 1x1 convolutions with more results have workgroups enough: 1,024 channels in 28x28 would take
-# 14 instead of 7 us. Of 16-bit elements, one of 192 channels in 17x17 with windows of 1x7 takes 17
-# us in either way. RDNA's GPUs have fewer compute units.
+# 14 instead of 7 us. With windows of 1x7, one of 192 channels in f16 images of 17x17 takes 17 us as
+# a whole and 18 in parts. RDNA's GPUs have fewer compute units.
 _MANY_PRODUCTS = 576
 _MANY_ON_RDNA = 1024
 _FEW_ON_RDNA = 512
