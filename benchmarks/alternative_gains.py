@@ -54,13 +54,6 @@ def reduction(mode: str, length: int) -> Case:
     return Case(f"{mode} of {length}", "f16", [(1, length)], (1, 1), build)
 
 
-def addition(*shape: int) -> Case:
-    def build(x: Any, y: Any) -> ir.Value:
-        return hipdnn.pointwise(x, y, mode="add", result_type=tensor(shape, "f16"))
-
-    return Case(f"sum of {'x'.join(map(str, shape))}", "f16", [shape, shape], shape, build)
-
-
 CASES = {
     "hipdnn.conv_fprop=matmul": convolution(256, 65, 21, 1),
     "hipdnn.conv_fprop=channels-last": convolution(3, 224, 64, 7, 2),
@@ -75,7 +68,6 @@ CASES = {
     "hipdnn.matmul=materialized-widening": product(128, 3072, 768, "f8E4M3FN"),
     "hipdnn.reduction=padded": reduction("MAX", 50257),
     "hipdnn.reduction=split": reduction("ADD", 1000000),
-    "hipdnn.pointwise=split": addition(1, 197, 768),
     "flags=materialized-padding": convolution(320, 64, 320, 3),
     "flags=whole-reductions": product(64, 8192, 64, "f16"),
 }

@@ -205,42 +205,6 @@ CASES = [
 ]
 
 
-def chain_case(name: str, shape: tuple[int, ...], element: str) -> Case:
-    """Rounds between ops, as single ones do."""
-    x, y = (random.uniform(-1, 1, shape).astype(DTYPES[element]) for _ in range(2))
-    total = (x.astype(np.float64) + y).astype(np.float32).astype(np.float64)
-
-    def build(gx: Any, gy: Any) -> Any:
-        wide = tensor_type(shape, "f32")
-        first = hipdnn.pointwise(gx, gy, mode="add", result_type=wide)
-        second = hipdnn.pointwise(first, mode="relu_fwd", result_type=wide)
-        result = tensor_type(shape, element)
-        return hipdnn.pointwise(second, gx, mode="mul", result_type=result)
-
-    tolerance = {"f16": 1e-3, "f32": 1e-6}[element]
-    expected = np.maximum(total, 0) * x
-    return Case(f"{name}_{element}", [x, y], build, [expected], [element], tolerance, tolerance)
-
-
-CASES.append(planned("pointwise", "split", chain_case("chain", (1, 197, 768), "f16")))
-CASES.append(planned("pointwise", "split", chain_case("odd", (7, 97, 101), "f32")))
-
-
-def one_op_case(name: str, shape: Shape, other: Shape, mode: str) -> Case:
-    """A pointwise op on f32, whose numbers nobody asks for."""
-
-    def build(x: Any, y: Any) -> Any:
-        kind = tensor_type(shape, "f32")
-        if mode == "gen_index":
-            return hipdnn.pointwise(x, mode=mode, axis=0, result_type=kind)
-        return hipdnn.pointwise(x, y, mode=mode, result_type=kind)
-
-    zeros = [np.zeros(each, np.float32) for each in (shape, other, shape)]
-    return Case(name, zeros[:2], build, zeros[2:], ["f32"], 0, 0)
-
-
-LARGE = (1, 197, 768)
-
 # Just beside where each alternative applies.
 OTHERS = [
     planned("matmul", "padded-rows", matmul_case("one", (1, 1, 32), (1, 32, 70))),
@@ -265,11 +229,6 @@ OTHERS = [
     planned("reduction", "padded", reduction_case("ADD", (1, 2), "f32", (1, 600, 900))),
     planned("reduction", "split", reduction_case("ADD", (1, 2), "f32", (1, 600, 800))),
     planned("reduction", "split", reduction_case("ADD", (0,), "f32", (600 * 900, 3))),
-    planned("pointwise", "split", chain_case("small", (7, 9, 11), "f32")),
-    planned("pointwise", "split", chain_case("whole", (1, 192, 768), "f32")),
-    planned("pointwise", "split", one_op_case("broadcast", LARGE, (1, 1, 768), "add")),
-    planned("pointwise", "split", one_op_case("index", LARGE, LARGE, "gen_index")),
-    replace(planned("pointwise", "split", chain_case("cpu", (7, 97, 101), "f32")), target="cpu"),
 ]
 
 

@@ -171,10 +171,10 @@ def test_what_takes_less_time_decides(
     graph = GraphWork(0, 1, 1, 0, frozenset())
     assert (ours.dispatches[0].grid[0] == case.inputs[0].shape[0]) == is_shared
     if is_shared:
-        monkeypatch.setattr(row_tiles, "_SHARED_FROM", {32: 1 << 30, 64: 1 << 30})
+        monkeypatch.setattr(row_tiles, "SHARED_FROM", {32: 1 << 30, 64: 1 << 30})
         monkeypatch.setattr(row_tiles, "_LEAST_SHARED", 1 << 30)
     else:
-        monkeypatch.setattr(row_tiles, "_SHARED_FROM", {32: 0, 64: 0})
+        monkeypatch.setattr(row_tiles, "SHARED_FROM", {32: 0, 64: 0})
     other = compiled(case, architecture)
     assert other.dispatches[0].grid != ours.dispatches[0].grid
     times = [model.cost(kernel, graph).metrics["microseconds"] for kernel in (ours, other)]

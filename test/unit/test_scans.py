@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 TARGETS = ("gfx942", "gfx950", "gfx1100")
 # In blocks, in blocks with padding, in one step, too short for one.
-LENGTHS = (3, 9, 64, 197, 211, 500, 1024, 2048, 4099)
+LENGTHS = (3, 9, 37, 64, 197, 211, 500, 1024, 2048, 4099)
 
 
 def _onnx(
@@ -33,6 +34,13 @@ def _onnx(
 def _run(path: Path, target: str, *inputs: Array) -> list[Array]:
     with hipgraft.compile(path, target=target) as program:
         return program.run(list(inputs), device=f"emulator:{target}")
+
+
+def _along(op: str, shape: tuple[int, ...], dim: int, folder: Path) -> Path:
+    x = np.zeros(shape, np.float32)
+    if op == "CumSum":
+        return _onnx(folder, op, x, x, {"axis": np.array(dim, np.int64)})
+    return _onnx(folder, op, x, x.max(dim, keepdims=True).astype(np.int64), axis=dim)
 
 
 def _shape(draw: np.random.Generator) -> tuple[tuple[int, ...], int]:
@@ -193,11 +201,55 @@ def test_elements_of_64_bits_are_compared_whole(element: Any, tmp_path: Path) ->
 def test_lanes_share_rows(
     op: str, shape: tuple[int, ...], dim: int, most: float, tmp_path: Path
 ) -> None:
-    x = np.zeros(shape, np.float32)
-    if op == "CumSum":
-        path = _onnx(tmp_path, op, x, x, {"axis": np.array(dim, np.int64)})
-    else:
-        path = _onnx(tmp_path, op, x, np.zeros((shape[0], 1), np.int64), axis=dim)
+    path = _along(op, shape, dim, tmp_path)
     times, target = benchmark("estimated_times"), Target.parse("gfx942")
     _, microseconds = times.total(times.rows_of(times.hipgraft_parts(path, target)), target)
     assert microseconds < most
+
+
+def _pairs(*shapes: str) -> list[str]:
+    """Returns the types of keys with indices."""
+    return [f"{shape}x{element}" for shape in shapes for element in ("i32", "i64")]
+
+
+# The loops of each size, as the tensors they fill show.
+@pytest.mark.parametrize(
+    ("op", "shape", "dim", "filled"),
+    [
+        ("CumSum", (2, 8), 1, []),
+        ("CumSum", (2, 9), 1, ["2x9x1xf32"]),
+        ("CumSum", (2, 384), 1, ["2x384x1xf32"]),
+        ("CumSum", (2, 385), 1, ["70x1xf32", "2x35x1xf32", "70x11x1xf32"]),
+        ("CumSum", (300, 384), 1, ["7200x1xf32", "300x24x1xf32", "7200x16x1xf32"]),
+        ("ArgMax", (2, 31), 1, []),
+        ("ArgMax", (2, 32), 1, ["2xi64"]),
+        ("ArgMax", (1, 64), 1, ["i64"]),
+        ("ArgMax", (8, 65536), 1, ["8x16xi64", "8xi64"]),
+        ("ArgMax", (1, 262144), 1, ["128xi64", "i64"]),
+        (
+            "ArgMax",
+            (8, 4096, 512),
+            1,
+            _pairs("8x64x512", "8x512"),
+        ),
+        ("ArgMax", (2, 4096, 64), 1, _pairs("2x64x64", "2x64")),
+        ("ArgMax", (3, 37, 10), 1, _pairs("3x1x10")),
+    ],
+)
+def test_sizes_choose_the_loops(
+    op: str, shape: tuple[int, ...], dim: int, filled: list[str], tmp_path: Path
+) -> None:
+    path = _along(op, shape, dim, tmp_path)
+    assert _filled(path, "gfx942") == filled
+
+
+def test_lanes_of_narrow_wavefronts_do_not_share_short_rows(tmp_path: Path) -> None:
+    """Compared one after the other, keys above indices take LLVM forever to compile."""
+    path = _along("ArgMax", (100000, 40), 1, tmp_path)
+    assert _filled(path, "gfx942") == ["100000xi64"]
+    assert _filled(path, "gfx1100") == _pairs("100000x1x1")
+
+
+def _filled(path: Path, target: str) -> list[str]:
+    module = hipgraft.compile(path, target=target, compile_to="hipdnn-linalg").module
+    return re.findall(r"linalg\.fill .* -> tensor<(\S+)>", str(module))

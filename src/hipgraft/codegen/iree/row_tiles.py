@@ -149,7 +149,7 @@ def _on_cuda(rows: _Rows, target: Target) -> _Spread | None:
 # AMDGPU, by estimated time. A work item reads its row element by element, and few rows leave most
 # units idle. That only pays off for many short rows, of which a wavefront's lanes would each get
 # hardly an element. Rows of these lengths and more, by wavefront size, are always shared.
-_SHARED_FROM = {64: 32, 32: 64}
+SHARED_FROM = {64: 32, 32: 64}
 _LEAST_SHARED = 5
 _MOST_ITEMS = 1024  # in a workgroup
 
@@ -165,7 +165,7 @@ _AT_ONCE, _PASSED, _KEPT, _MOST_KEPT = 4, 16, 32, 128
 def _on_amdgpu(rows: _Rows, target: Target) -> _Spread | None:
     lanes = target.wavefront_size
     most = rows.length * find_gpu(target.name).units * (_LONE_ROWS if rows.is_lone else _ROWS)
-    if rows.length < _LEAST_SHARED or (rows.length < _SHARED_FROM[lanes] and rows.count > most):
+    if rows.length < _LEAST_SHARED or (rows.length < SHARED_FROM[lanes] and rows.count > most):
         return None
     kept, items = _PASSED if rows.is_lone else _KEPT, lanes
     while items * kept < rows.length and items < _MOST_ITEMS:

@@ -12,7 +12,6 @@ from hipgraft.codegen.lowering.matmul import matmul
 from hipgraft.codegen.lowering.moe import moe
 from hipgraft.codegen.lowering.norms import backward as norms_backward
 from hipgraft.codegen.lowering.norms import batchnorm, norms
-from hipgraft.codegen.lowering.pointwise import alternatives as pointwise_alternatives
 from hipgraft.codegen.lowering.pointwise import pointwise
 from hipgraft.codegen.lowering.reduction import alternatives as reduction_alternatives
 from hipgraft.codegen.lowering.reduction import reduction_op
@@ -36,7 +35,6 @@ _ = (
     norms,
     norms_backward,
     pointwise,
-    pointwise_alternatives,
     reduction_op,
     reduction_alternatives,
     resample,

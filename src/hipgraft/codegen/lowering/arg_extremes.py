@@ -2,13 +2,16 @@
 
 IREE lets one work item compare the elements of a row one after the other: of a vocabulary of 50,000
 in 3 ms on gfx942, by estimate. As one integer whose upper half orders the elements, and whose lower
-half orders their indices, lanes share the row as for any other maximum.
+half orders their indices, lanes share the row as for any other maximum. Where elements of a row are
+apart, each lane has a row, or a part of it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from hipgraft.codegen.iree.row_tiles import SHARED_FROM
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Body, Emitter
@@ -25,7 +28,7 @@ from hipgraft.ir.torch_dialect import shape_and_element
 # Work items compare the elements of shorter rows in less time.
 _SHORTEST = 32
 
-# The parts of all rows, at most, and the fewest elements of each.
+# The most parts of all rows of contiguous elements, and the fewest elements of each.
 _MOST_PARTS, _SHORTEST_PART = 128, 1 << 10
 
 # The most work items, each for a part of a row whose elements are apart.
@@ -55,41 +58,37 @@ def lower_arg_extreme(
     if not 8 <= (bit_width(x.element) or 64) <= 32 or x.shape[dim] < _SHORTEST:
         return None
     emitter, is_least = lowering.emitter, ARG_EXTREMES[op.name]
-    keys = _largest_keys(emitter, x, dim, is_least)
-
-    def index_of(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        every = scalars.constant(_LAST, "i64")
-        lower = scalars.op("arith.andi", arguments[0], every)
-        return [scalars.op("arith.subi", every, lower)]
+    outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
+    is_shared = inner == 1 and x.shape[dim] >= SHARED_FROM[lowering.target.wavefront_size]
+    find = _largest_of_row if is_shared else _largest_apart
+    index, key = find(emitter, emitter.viewed(x, (outer, x.shape[dim], inner)), is_least)
 
     def element_of(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        upper = scalars.op("arith.shrui", arguments[0], scalars.constant(32, "i64"))
-        return [
-            _element(scalars, scalars.convert("arith.trunci", upper, "i32"), x.element, is_least)
-        ]
+        return [_element(scalars, arguments[0], x.element, is_least)]
 
-    results = [emitter.pointwise("index", [keys], keys.shape, "i64", index_of)]
+    results = [index]
     if len(op.results) > 1:
-        results.insert(0, emitter.pointwise("extreme", [keys], keys.shape, x.element, element_of))
+        results.insert(0, emitter.pointwise("extreme", [key], key.shape, x.element, element_of))
     return [emitter.viewed(one, result[0]) for one in results]
 
 
-def _largest_keys(emitter: Emitter, x: Tensor, dim: int, is_least: bool) -> Tensor:
-    """Emits the keys and the reversed indices of the extreme elements along `dim`, as rows."""
-    outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
-    parts = _parts(outer, x.shape[dim], inner)
-    length = x.shape[dim] // parts
-    axes = {"outer": outer, "part": parts, "item": length, "inner": inner}
+def _largest_of_row(emitter: Emitter, x: Tensor, is_least: bool) -> tuple[Tensor, Tensor]:
+    """Emits the index and the key of the extreme element of each row [outer, L, 1].
+
+    Lanes share a reduction with one result: the key, and the reversed index as its lower half.
+    """
+    outer, count, _ = x.shape
+    parts = _parts(outer, count, _MOST_PARTS, _SHORTEST_PART)
+    length = count // parts
     # IREE does not share a row of several loops, one of extent 1 included.
-    axes = {axis: extent for axis, extent in axes.items() if extent > 1 or axis == "item"}
-    names, loops = list(axes), [*(axis for axis in axes if axis != "item"), "item"]
+    sizes = (outer,) * (outer > 1) + (parts,) * (parts > 1) + (length,)
 
     def keyed(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         key = scalars.convert("arith.extui", _key(scalars, arguments[0], is_least), "i64")
         upper = scalars.op("arith.shli", key, scalars.constant(32, "i64"))
-        index = scalars.index(loops.index("item"))
+        index = scalars.index(len(sizes) - 1)
         if parts > 1:
-            part, extent = scalars.index(loops.index("part")), scalars.constant(length, "index")
+            part, extent = scalars.index(len(sizes) - 2), scalars.constant(length, "index")
             index = scalars.op("arith.addi", scalars.op("arith.muli", part, extent), index)
         lower = scalars.op("arith.subi", scalars.constant(_LAST, "i64"), scalars.cast(index, "i64"))
         return [scalars.op("arith.maxui", arguments[1], scalars.op("arith.ori", upper, lower))]
@@ -97,26 +96,78 @@ def _largest_keys(emitter: Emitter, x: Tensor, dim: int, is_least: bool) -> Tens
     def largest(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         return [scalars.op("arith.maxui", *arguments)]
 
+    def index_of(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        every = scalars.constant(_LAST, "i64")
+        lower = scalars.op("arith.andi", arguments[0], every)
+        return [scalars.op("arith.subi", every, lower)]
+
+    def key_of(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        upper = scalars.op("arith.shrui", arguments[0], scalars.constant(32, "i64"))
+        return [scalars.convert("arith.trunci", upper, "i32")]
+
     emitter.whole_reductions = True  # IREE lets one lane reduce each of its parts
-    found = _reduced(emitter, emitter.viewed(x, tuple(axes.values())), names.index("item"), keyed)
-    return found if parts == 1 else _reduced(emitter, found, names.index("part"), largest)
-
-
-def _reduced(emitter: Emitter, x: Tensor, dim: int, body: Body) -> Tensor:
-    """Emits the reduction of a dim, without which the result is an `i64`."""
-    others = [each for each in range(x.rank) if each != dim]
-    shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
-    start = emitter.filled(Tensor("", shape, "i64", tuple(others)), 0)
-    (found,) = emitter.generic(
-        "largest", [x], [start], body, shape=x.shape, order=[*others, dim], reduced=[dim]
+    (found,) = _reduced(emitter, [emitter.viewed(x, sizes)], ["i64"], keyed, len(sizes) - 1)
+    if parts > 1:
+        (found,) = _reduced(emitter, [found], ["i64"], largest, len(sizes) - 2)
+    return (
+        emitter.pointwise("index", [found], found.shape, "i64", index_of),
+        emitter.pointwise("key", [found], found.shape, "i32", key_of),
     )
-    return Tensor.logical(found.name, found.extents, "i64")
 
 
-def _parts(outer: int, count: int, inner: int) -> int:
-    """Returns how many work items share a row, or workgroups one of contiguous elements."""
-    most, shortest = (_MOST_PARTS, _SHORTEST_PART) if inner == 1 else (_MOST_ITEMS, _SHORTEST)
-    most = min(most // (outer * inner), count // shortest)
+def _largest_apart(emitter: Emitter, x: Tensor, is_least: bool) -> tuple[Tensor, Tensor]:
+    """Emits the index and the key of the extreme element along L of `x` [outer, L, inner].
+
+    A work item compares its elements one after the other. LLVM does not finish compiling long
+    chains of comparisons of keys that have a constant index as their lower half.
+    """
+    outer, count, inner = x.shape
+    # As many elements as parts: another work item compares the results of the parts.
+    parts = _parts(outer * inner, count, _MOST_ITEMS, max(_SHORTEST, math.isqrt(count)))
+    length = count // parts
+
+    def of_part(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        key, index = _key(scalars, arguments[0], is_least), scalars.cast(scalars.index(3), "i64")
+        return _better(scalars, [key, index], arguments[1:])
+
+    def of_all(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        part, extent = scalars.cast(scalars.index(2), "i64"), scalars.constant(length, "i64")
+        start = scalars.op("arith.muli", part, extent)
+        index = scalars.op("arith.addi", start, arguments[1])
+        return _better(scalars, [arguments[0], index], arguments[2:])
+
+    elements = emitter.viewed(x, (outer, parts, length, inner))
+    found = _reduced(emitter, [elements], ["i32", "i64"], of_part, 2)
+    if parts > 1:
+        found = _reduced(emitter, found, ["i32", "i64"], of_all, 1)
+    key, index = found
+    return index, key
+
+
+def _better(scalars: ScalarEmitter, new: list[Scalar], best: list[Scalar]) -> list[Scalar]:
+    """Returns the key and index of the larger key, of equal ones the earlier."""
+    is_larger = scalars.op("arith.cmpi ugt,", new[0], best[0], result="i1")
+    return [scalars.select(is_larger, *pair) for pair in zip(new, best, strict=True)]
+
+
+def _reduced(
+    emitter: Emitter, inputs: Sequence[Tensor], elements: Sequence[str], body: Body, dim: int
+) -> list[Tensor]:
+    """Emits the reduction of a dim, without which the results have these element types."""
+    shape = inputs[0].shape
+    others = [each for each in range(len(shape)) if each != dim]
+    form = (*shape[:dim], 1, *shape[dim + 1 :])
+    starts = [emitter.filled(Tensor("", form, each, tuple(others)), 0) for each in elements]
+    order = [*others, dim]
+    found = emitter.generic(
+        "largest", inputs, starts, body, shape=shape, order=order, reduced=[dim]
+    )
+    return [Tensor.logical(one.name, one.extents, one.element) for one in found]
+
+
+def _parts(rows: int, count: int, most: int, shortest: int) -> int:
+    """Returns how many parts of at least `shortest` elements share a row, `most` of all rows."""
+    most = min(most // rows, count // shortest)
     return next((parts for parts in range(most, 1, -1) if count % parts == 0), 1)
 
 

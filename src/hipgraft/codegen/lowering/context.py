@@ -40,7 +40,6 @@ class Lowering:
     tensors: dict[ir.Value, Tensor] = field(default_factory=dict[ir.Value, Tensor])
     functions: list[str] = field(default_factory=list[str])
     alternatives: Mapping[str, str] = field(default_factory=dict[str, str])
-    pieces: dict[str, tuple[Tensor, ...]] = field(default_factory=dict[str, tuple[Tensor, ...]])
     ragged: dict[ir.Value, Ragged] = field(default_factory=dict[ir.Value, Ragged])
     orders: dict[ir.Value, tuple[int, ...]] = field(default_factory=dict[ir.Value, tuple[int, ...]])
     windows: set[ir.Value] = field(default_factory=set[ir.Value])

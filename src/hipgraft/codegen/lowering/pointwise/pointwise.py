@@ -23,19 +23,12 @@ def lower_pointwise(op: PointwiseOp, lowering: Lowering) -> Sequence[Tensor]:
     if op.mode is PointwiseMode.GEN_INDEX:
         return [_gen_index(emitter, op.axis or 0, shape, element)]
     operands = [lowering.tensor(value) for value in op.inputs]
-    return [compute_elements(op, emitter, operands, shape)]
-
-
-def compute_elements(
-    op: PointwiseOp, emitter: Emitter, operands: Sequence[Tensor], shape: Sequence[int]
-) -> Tensor:
-    """Emits the op's arithmetic on each element of operands that broadcast to `shape`."""
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         return [compute_element(op, scalars, arguments[: len(operands)])]
 
     hint = op.mode.value.removesuffix("_op").removesuffix("_fwd")
-    return emitter.pointwise(hint, operands, shape, element_of(op.out_0), body)
+    return [emitter.pointwise(hint, operands, shape, element, body)]
 
 
 def compute_element(op: PointwiseOp, scalars: ScalarEmitter, values: list[Scalar]) -> Scalar:
