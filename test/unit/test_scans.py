@@ -186,6 +186,21 @@ def test_elements_of_64_bits_are_compared_whole(element: Any, tmp_path: Path) ->
     assert _run(path, "gfx942", x)[0] == 63
 
 
+@requires_emulator
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("element", [np.int8, np.int32, np.int64])
+def test_extremes_of_integers_without_their_indices(element: Any, op: str, tmp_path: Path) -> None:
+    bounds = np.iinfo(element)
+    x = np.random.default_rng(1).integers(
+        bounds.min, bounds.max, (3, 40, 5), element, endpoint=True
+    )
+    want = (np.max if op == "ReduceMax" else np.min)(x, 1, keepdims=True)
+    path = _onnx(tmp_path, op, x, want, {"axes": np.array([1], np.int64)})
+    np.testing.assert_array_equal(_run(path, "gfx942", x)[0], want)
+    fallback = str(hipgraft.compile(path, target="gfx942", compile_to="hipdnn-linalg").module)
+    assert fallback.count("linalg.fill") == 1  # IREE fills an index, too
+
+
 # Estimates of what took milliseconds in one work item per row.
 @requires_emulator
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from hipgraft.codegen.chips import find_gpu
 from hipgraft.codegen.iree.compilation_info import compilation_info
 from hipgraft.codegen.iree.linalg_loops import extents_of, generics_of, iterators, loops_of
 from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.workarounds.counted_booleans import counts_booleans
 from hipgraft.ir.bindings import ir
 
 CUDA_OPTIONS = "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false"
@@ -89,7 +90,7 @@ def set_rows_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     if rows is None or rows.length % target.wavefront_size == 0 or any(map(rows.splits, ops)):
         return False
     spread = _SPREADS[target.kind](rows, target)
-    if spread is None:
+    if spread is None or (target.kind is TargetKind.AMDGPU and counts_booleans(ops)):
         return False
     for op in ops:
         if rows.has(op):

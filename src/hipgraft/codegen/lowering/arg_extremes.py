@@ -19,8 +19,10 @@ from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.reduction.extremes import bits_of_key, ordered_key
+from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.target import TargetKind
+from hipgraft.dialects.hipdnn import ReductionMode
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import bit_width, is_float
 from hipgraft.ir.torch_dialect import shape_and_element
@@ -47,7 +49,7 @@ ARG_EXTREMES = {
 
 def lower_arg_extreme(
     op: ir.Operation, lowering: Lowering, copier: VerbatimCopier
-) -> list[Tensor] | None:
+) -> Sequence[Tensor | None] | None:
     """Returns the results of one of `ARG_EXTREMES`; None for forms left to IREE."""
     if lowering.target.kind is TargetKind.CPU:
         return None
@@ -55,9 +57,14 @@ def lower_arg_extreme(
     if found is None or result is None:
         return None
     x, dim = found
-    if not 8 <= (bit_width(x.element) or 64) <= 32 or x.shape[dim] < _SHORTEST:
-        return None
     emitter, is_least = lowering.emitter, ARG_EXTREMES[op.name]
+    width = bit_width(x.element) or 64
+    if width >= 8 and not is_float(x.element) and not _reads_index(op):
+        mode = ReductionMode.MIN if is_least else ReductionMode.MAX
+        extreme = reduce_dims(emitter, mode, x, [dim], x.element)
+        return [emitter.viewed(extreme, result[0]), None]
+    if not 8 <= width <= 32 or x.shape[dim] < _SHORTEST:
+        return None
     outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
     is_shared = inner == 1 and x.shape[dim] >= SHARED_FROM[lowering.target.wavefront_size]
     find = _largest_of_row if is_shared else _largest_apart
@@ -70,6 +77,10 @@ def lower_arg_extreme(
     if len(op.results) > 1:
         results.insert(0, emitter.pointwise("extreme", [key], key.shape, x.element, element_of))
     return [emitter.viewed(one, result[0]) for one in results]
+
+
+def _reads_index(op: ir.Operation) -> bool:
+    return len(op.results) == 1 or bool(list(op.results[1].uses))
 
 
 def _largest_of_row(emitter: Emitter, x: Tensor, is_least: bool) -> tuple[Tensor, Tensor]:

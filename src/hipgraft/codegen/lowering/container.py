@@ -170,7 +170,7 @@ def _ragged_form(
 
 
 _TORCH_OPS: dict[
-    str, Callable[[ir.Operation, Lowering, VerbatimCopier], Sequence[Tensor] | None]
+    str, Callable[[ir.Operation, Lowering, VerbatimCopier], Sequence[Tensor | None] | None]
 ] = {
     **dict.fromkeys(ARG_EXTREMES, lower_arg_extreme),
     "torch.aten.cat": lower_concatenation,

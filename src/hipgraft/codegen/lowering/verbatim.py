@@ -95,9 +95,13 @@ class VerbatimCopier:
         is_unsigned = ",ui" in str(op.operands[0].type)
         return None if is_unsigned or x.rank == 0 else (x, dim % x.rank)
 
-    def replace(self, op: ir.Operation, values: Sequence[Tensor], lowering: Lowering) -> None:
-        """Uses `values` for the results of `op`, which is not copied."""
+    def replace(
+        self, op: ir.Operation, values: Sequence[Tensor | None], lowering: Lowering
+    ) -> None:
+        """Uses `values` for the results of `op`, which is not copied; None if nothing reads one."""
         for result, value in zip(op.results, values, strict=True):
+            if value is None:
+                continue
             self._replaced[result] = value
             logical = lowering.emitter.logical(value)
             name = _PREFIX + result.get_name(self._state)[1:]

@@ -24,6 +24,7 @@ class Effect(StrEnum):
     WRONG = "wrong results"
     FAILS = "does not compile"
     CRASH = "the compiler crashes"
+    HANGS = "the compiler does not finish"
     ENDS = "the process that runs the program ends"
 
 
