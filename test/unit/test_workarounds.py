@@ -218,8 +218,8 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
         "gfx950",
         lambda: gradient_cases(
             "apart",
-            (1, 16, 8, 8),
-            (32, 16, 2, 2),
+            (1, 64, 32, 32),
+            (64, 64, 2, 2),
             "f16",
             pre=[0, 0],
             stride=[2, 2],
