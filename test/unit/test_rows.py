@@ -12,6 +12,7 @@ from lowering_cases import DTYPES, Case, lower_case, tensor_type
 from test_lowering_reductions import layernorm_case, reduction_case, rmsnorm_case
 
 from hipgraft.codegen.iree import row_tiles
+from hipgraft.codegen.iree.linalg_loops import generics_of
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
@@ -197,3 +198,88 @@ def test_random_rows(seed: int) -> None:
         reduction_case("ADD", (1,), "i32", (count, length)),
     ][seed % 6]
     check(case, compiled(case, ["gfx942", "gfx950", "gfx1100"][seed % 3]))
+
+
+_DISPATCH = """
+#all = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+func.func @main(%x: {tensor}, %t: {sums}) -> ({tensor}, {sums}) {{
+  %y = linalg.generic {{indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]}}
+      ins(%x : {tensor}) outs(%x : {tensor}) {{
+  ^bb0(%e: f32, %unused: f32):
+    %0 = arith.negf %e : f32
+    linalg.yield %0 : f32
+  }} -> {tensor}
+  %s = linalg.generic {{indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]}}
+      ins(%x : {tensor}) outs(%t : {sums}) {{
+  ^bb0(%e: f32, %sum: f32):
+    %0 = arith.addf %sum, %e : f32
+    linalg.yield %0 : f32
+  }} -> {sums}
+  return %y, %s : {tensor}, {sums}
+}}
+"""
+
+
+# Each way to spread rows over wavefronts of 64, and the sizes next to where it ends.
+@pytest.mark.parametrize(
+    ("rows", "length", "is_lone", "wavefronts", "at_once", "step"),
+    [
+        (3, 4, True, 0, 0, 0),
+        (3, 5, True, 1, 1, 64),
+        (3, 100, True, 1, 1, 128),
+        (3, 150, True, 1, 2, 256),
+        (300, 1000, True, 1, 4, 1024),
+        (300, 1030, True, 2, 4, 1536),
+        (300, 1030, False, 1, 4, 1280),
+        (3, 30001, True, 16, 4, 16384),
+        (3, 30001, False, 16, 4, 32768),
+        (3, 130001, False, 16, 4, 131072),
+        (3, 140001, False, 0, 0, 0),
+        (9120, 10, True, 1, 1, 64),
+        (9121, 10, True, 0, 0, 0),
+        (18240, 10, False, 1, 1, 64),
+        (18241, 10, False, 0, 0, 0),
+        (1000000, 33, True, 1, 1, 64),
+    ],
+)
+def test_sizes_choose_the_spread(
+    rows: int, length: int, is_lone: bool, wavefronts: int, at_once: int, step: int
+) -> None:
+    text = _DISPATCH.format(tensor=f"tensor<{rows}x{length}xf32>", sums=f"tensor<{rows}xf32>")
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        (ops,) = generics_of(module)
+        ops = ops[is_lone:]
+        assert row_tiles.set_rows_of(ops, Target.parse("gfx942")) == (wavefronts > 0)
+        if wavefronts:
+            config = str(ops[-1].attributes["compilation_info"])
+            assert f"subgroup_basis = {[[1, wavefronts], [0, 1]]}" in config
+            assert f"thread = {[0, at_once]}" in config
+            assert f"partial_reduction = {[0, step]}" in config
+
+
+def test_products_are_no_rows() -> None:
+    """No operand has all loops."""
+    text = """
+    func.func @main(%a: tensor<3x100xf32>, %b: tensor<7x100xf32>, %t: tensor<3x7xf32>)
+        -> tensor<3x7xf32> {
+      %p = linalg.generic {
+          indexing_maps = [
+            affine_map<(d0, d1, d2) -> (d0, d2)>,
+            affine_map<(d0, d1, d2) -> (d1, d2)>,
+            affine_map<(d0, d1, d2) -> (d0, d1)>],
+          iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%a, %b : tensor<3x100xf32>, tensor<7x100xf32>) outs(%t : tensor<3x7xf32>) {
+      ^bb0(%x: f32, %y: f32, %sum: f32):
+        %0 = arith.mulf %x, %y : f32
+        %1 = arith.addf %sum, %0 : f32
+        linalg.yield %1 : f32
+      } -> tensor<3x7xf32>
+      return %p : tensor<3x7xf32>
+    }
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        (ops,) = generics_of(module)
+        assert not row_tiles.set_rows_of(ops, Target.parse("gfx942"))
