@@ -116,7 +116,6 @@ def _largest_of_row(emitter: Emitter, x: Tensor, is_least: bool) -> tuple[Tensor
         upper = scalars.op("arith.shrui", arguments[0], scalars.constant(32, "i64"))
         return [scalars.convert("arith.trunci", upper, "i32")]
 
-    emitter.whole_reductions = True  # IREE lets one lane reduce each of its parts
     (found,) = _reduced(emitter, [emitter.viewed(x, sizes)], ["i64"], keyed, len(sizes) - 1)
     if parts > 1:
         (found,) = _reduced(emitter, [found], ["i64"], largest, len(sizes) - 2)
