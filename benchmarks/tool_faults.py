@@ -337,10 +337,10 @@ class _ServerRun(_Run):
 def _marked(mark: str) -> list[int]:
     """Returns the processes that a run started."""
     found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            if f"FAULT_MARK={mark}\0".encode() in path.read_bytes():
-                found.append(int(path.parent.name))
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # processes end meanwhile
+            if f"FAULT_MARK={mark}\0".encode() in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
     return found
 
 

@@ -11,6 +11,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -117,11 +118,8 @@ def workers_of(folder: Path) -> list[str]:
     """Returns the processes that still have the folder in their environment or command line."""
     time.sleep(0.5)
     found: list[str] = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            command = path.read_bytes()
-        except OSError:
-            continue
-        if str(folder).encode() in command:
-            found.append(path.parent.name)
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # processes end meanwhile
+            if str(folder).encode() in (process / "cmdline").read_bytes():
+                found.append(process.name)
     return found
