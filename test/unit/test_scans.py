@@ -187,6 +187,16 @@ def test_elements_of_64_bits_are_compared_whole(element: Any, tmp_path: Path) ->
 
 
 @requires_emulator
+def test_parts_of_elements_that_are_apart(tmp_path: Path) -> None:
+    x = np.random.default_rng(2).uniform(-1, 1, (2, 256, 3)).astype(np.float32)
+    want = np.argmax(x, 1, keepdims=True)
+    assert (want >= 32).any()  # beyond the first of 8 parts
+    np.testing.assert_array_equal(
+        _run(_along("ArgMax", x.shape, 1, tmp_path), "gfx942", x)[0], want
+    )
+
+
+@requires_emulator
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
 @pytest.mark.parametrize("element", [np.int8, np.int32, np.int64])
 def test_extremes_of_integers_without_their_indices(element: Any, op: str, tmp_path: Path) -> None:

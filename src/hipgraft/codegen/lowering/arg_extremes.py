@@ -129,10 +129,11 @@ def _largest_apart(emitter: Emitter, x: Tensor, is_least: bool) -> tuple[Tensor,
     """Emits the index and the key of the extreme element along L of `x` [outer, L, inner].
 
     A work item compares its elements one after the other. LLVM does not finish compiling long
-    chains of comparisons of keys that have a constant index as their lower half.
+    chains of comparisons of keys that have a constant index as their lower half, so this compares
+    pairs of a key and an index.
     """
     outer, count, inner = x.shape
-    # As many elements as parts: another work item compares the results of the parts.
+    # At most as many parts as elements in each: one work item compares the results of all parts.
     parts = _parts(outer * inner, count, _MOST_ITEMS, max(_SHORTEST, math.isqrt(count)))
     length = count // parts
 
