@@ -131,9 +131,9 @@ def tensor_type(shape: Sequence[int], element: str) -> ir.Type:
     return ir.Type.parse(f"tensor<{''.join(f'{extent}x' for extent in shape)}{element}>")
 
 
-def splat(value: float) -> ir.Value:
-    """Returns a pass-by-value scalar at the current insertion point."""
-    type_ = tensor_type([1], "f32")
+def splat(value: float, shape: Sequence[int] = (1,)) -> ir.Value:
+    """Returns a constant of one number, by default a scalar, at the current insertion point."""
+    type_ = tensor_type(shape, "f32")
     attribute = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(ir.F32Type.get(), value))
     return ir.Operation.create(
         "arith.constant", results=[type_], attributes={"value": attribute}

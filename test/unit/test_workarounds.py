@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from emulator import missing_reason, requires_emulator, run_kernel
-from lowering_cases import Case, lower_case, run_case, tensor_type
+from lowering_cases import Case, lower_case, run_case, splat, tensor_type
 from random_graphs import placed
 from test_lowering_block_scale import cast_case, rounding_case
 from test_lowering_contractions import (
@@ -126,6 +126,15 @@ def counted_booleans() -> Case:
         return hipdnn.reduction(numbers, mode="ADD", result_type=tensor_type((4, 1), "i32"))
 
     return Case("counts", [x], build, [x.sum(1, keepdims=True).astype(np.int32)], ["i32"], 0, 0)
+
+
+def product_by_zeros() -> Case:
+    x = random.uniform(-1, 1, (64, 64)).astype(np.float32)
+
+    def build(gx: Any) -> Any:
+        return hipdnn.matmul(gx, splat(0.0, (64, 64)), result_type=gx.type)
+
+    return Case("product", [x], build, [np.zeros_like(x)], ["f32"], 0, 0)
 
 
 def weight_gradient(
@@ -249,6 +258,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     ),
     "undefined-lanes": ("gfx1100", tanh_of_padded_product),
     "weight-gradient": ("gfx942", lambda: weight_gradient((32, 16, 28, 28), (16, 16, 3, 3))),
+    "zero-factors": ("gfx1100", product_by_zeros),
 }
 WORKAROUNDS = {each.name: each for each in workarounds()}
 

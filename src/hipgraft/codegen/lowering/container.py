@@ -21,10 +21,11 @@ from hipgraft.codegen.lowering.scan import lower_cumsum
 from hipgraft.codegen.lowering.scatter import lower_scatter
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
-from hipgraft.codegen.target import Target
+from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.broadcast_reduction import is_reduced_broadcast
 from hipgraft.codegen.workarounds.operand_gaps import is_read_with_gaps
 from hipgraft.codegen.workarounds.sorted_slice import is_sorted_slice
+from hipgraft.codegen.workarounds.zero_factors import is_zero_factor
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.dialects.migraphx import is_migraphx
 from hipgraft.ir.bindings import ir
@@ -203,7 +204,9 @@ def _lower_op(lowering: Lowering, copier: VerbatimCopier, op: ir.Operation) -> N
 
 def _constant(lowering: Lowering, op: ir.Operation) -> Tensor:
     name = lowering.emitter.op("constant", f"arith.constant {op.attributes['value']}")
-    return Tensor.logical(name, shape_of(op.results[0]), element_of(op.results[0]))
+    made = Tensor.logical(name, shape_of(op.results[0]), element_of(op.results[0]))
+    is_stored = lowering.target.kind is TargetKind.AMDGPU and is_zero_factor(op)
+    return lowering.emitter.materialized(made) if is_stored else made
 
 
 def _write_results(
