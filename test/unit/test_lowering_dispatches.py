@@ -224,12 +224,15 @@ def sums_and_products(a: Any, b: Any, scale: Any, bias: Any) -> Any:
     return [total, scaled, hipdnn.pointwise(positive, bias, mode="add", result_type=wide)]
 
 
+@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("build", [sum_and_norm, sums_and_products])
 @pytest.mark.parametrize(
     "target",
     ["cpu", *(pytest.param(one, marks=requires_emulator) for one in ("gfx942", "gfx1100"))],
 )
-def test_stored_results_of_pointwise_ops_share_a_dispatch(build: Build, target: str) -> None:
+def test_stored_results_of_pointwise_ops_share_a_dispatch(
+    build: Build, target: str, *, transposed: bool
+) -> None:
     shapes = [(4, 64), (4, 64), (1, 64), (1, 64)]
     random = np.random.default_rng(3)
     a, b, scale, bias = (random.standard_normal(shape).astype(np.float16) for shape in shapes)
@@ -242,6 +245,9 @@ def test_stored_results_of_pointwise_ops_share_a_dispatch(build: Build, target: 
     if build is sums_and_products:
         expected, elements = [total, scaled, np.maximum(scaled, 0) + bias], ["f16", "f16", "f32"]
     case = Case("g", [a, b, scale, bias], build, expected, elements, 1e-2, 1e-2, target=target)
+    if transposed:
+        layouts = {"arg_strides": [[1, 4], None, None, None]}
+        case = replace(case, inputs=[a.T.copy(), *case.inputs[1:]], shapes=shapes, layouts=layouts)
     if target == "cpu":
         case.check(run_case(case))
         return

@@ -17,6 +17,11 @@ from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_type_of, shape_of
+from hipgraft.transforms.recognition.constants import (
+    build_constant,
+    constant_array,
+    is_float_constant,
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,7 @@ class TensorBuilder:
 
     def __init__(self) -> None:
         self._materialized: dict[tuple[ir.Value, StridedView], ir.Value] = {}
+        self._copies: dict[tuple[ir.Value, StridedView], Tensor] = {}
         self._splats: dict[ir.Value, ir.Attribute] = {}
         self.location = ir.Location.unknown()
 
@@ -165,14 +171,17 @@ class TensorBuilder:
         return whole.through(whole.view.expand(computed)).reshape(shape)
 
     def copied(self, tensor: Tensor) -> Tensor:
-        """Emits a row-major copy of the window's elements, by an identity op."""
-        copy = hipdnn.pointwise(
-            self.materialize(tensor),
-            mode="identity",
-            result_type=ir.RankedTensorType.get(tensor.shape, tensor.element_type),
-            loc=self.location,
-        )
-        return self._whole(copy)
+        """Returns the window's elements row-major: a constant, or an identity op, once each."""
+        key = (tensor.base, tensor.view)
+        if key not in self._copies:
+            self._copies[key] = self._whole(self._copy(self.materialize(tensor)))
+        return self._copies[key]
+
+    def _copy(self, window: ir.Value) -> ir.Value:
+        if is_float_constant(window) and (elements := constant_array(window)) is not None:
+            return build_constant(elements, element_type_of(window), "reordered")
+        kind = ir.RankedTensorType(window.type)
+        return hipdnn.pointwise(window, mode="identity", result_type=kind, loc=self.location)
 
     def _in_shape_of(
         self, candidate: Tensor, operands: Sequence[Tensor]

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from hipgraft.codegen.chips import Gpu
 from hipgraft.transforms.partition.program import Program, Role
-from hipgraft.transforms.partition.rules import is_read_outside, is_stored
+from hipgraft.transforms.partition.rules import is_read_outside, is_stored, repeats
 
 
 @dataclass(frozen=True)
@@ -158,11 +158,12 @@ class Roofline:
 
         Each tensor moves once, between the compute units and the last cache if all of them fit
         there, else memory. Few workgroups have the peaks of as many compute units only. Matrix
-        units work beside the vector unit. What a norm reads is computed twice.
+        units work beside the vector unit. What a norm reads is computed twice, and an op of fewer
+        elements than the kernel walks once for each of these.
         """
         moved = 0
         matrix = vector = 0.0
-        repeated = _evaluated_twice(program, members)
+        times = repeats(program, members) | dict.fromkeys(_evaluated_twice(program, members), 2)
         walkers = 0
         anchored = 0
         read = set[int]()
@@ -171,7 +172,7 @@ class Roofline:
             if facts.role is Role.ANCHOR:
                 matrix += facts.seconds
             else:
-                vector += 2 * facts.seconds if op in repeated else facts.seconds
+                vector += times.get(op, 1) * facts.seconds
             if facts.role is Role.ELEMENTWISE:
                 walkers = max(walkers, facts.workgroups)
             else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from math import prod
 
+from hipgraft.ir.tensors import Shape
 from hipgraft.transforms.partition.program import Program, Role
 
 MAX_OPERANDS = 24
@@ -27,13 +29,13 @@ def walks_declined(program: Program, members: Iterable[int]) -> str | None:
 
     A kernel has one anchor: a contraction or an attention, or norms or reductions of the same
     dimensions of the same shape, or kindred products. Its elementwise ops have a shape that the
-    anchor's kernel walks, or that it broadcasts; without an anchor, all the same one. Removing an
-    op that is not the anchor never breaks this.
+    anchor's kernel walks, or that it broadcasts; without an anchor, shapes that broadcast to one.
+    Removing an op that is not the anchor never breaks this.
     """
-    shapes = set[tuple[int, ...]]()
+    shapes = set[Shape]()
     anchors = set[object]()
     products = 0
-    walked: tuple[tuple[int, ...], ...] = ()
+    walked: tuple[Shape, ...] = ()
     for op in members:
         facts = program.ops[op]
         if facts.role is Role.ELEMENTWISE:
@@ -56,12 +58,22 @@ def walks_declined(program: Program, members: Iterable[int]) -> str | None:
         if len(anchors) > 1:
             return "the producer has an anchor of its own"
     if not anchors:
-        return None if len(shapes) <= 1 else _shape_message(shapes)
+        return _shape_message(shapes) if _broadcast_shape(shapes) is None else None
     other = [shape for shape in shapes if not any(_broadcasts_to(shape, one) for one in walked)]
     return _shape_message(other) if other else None
 
 
-def _broadcasts_to(shape: tuple[int, ...], walked: tuple[int, ...]) -> bool:
+def _broadcast_shape(shapes: Collection[Shape]) -> Shape | None:
+    """Returns the shape that tensors of all these shapes broadcast to, if there is one."""
+    if len(set(map(len, shapes))) > 1:
+        return None
+    extents = [{extent for extent in column if extent != 1} for column in zip(*shapes, strict=True)]
+    if any(len(found) > 1 for found in extents):
+        return None
+    return tuple(found.pop() if found else 1 for found in extents)
+
+
+def _broadcasts_to(shape: Shape, walked: Shape) -> bool:
     """Returns whether a tensor broadcasts to the shape that a kernel walks."""
     return len(shape) == len(walked) and all(
         extent in (1, whole) for extent, whole in zip(shape, walked, strict=True)
@@ -95,7 +107,7 @@ def group_declined(program: Program, members: Collection[int]) -> str | None:
     most = MAX_FUSED if anchors else MAX_BINDINGS
     if len(operands) + sum(is_stored(program, op, members) for op in members) > most:
         return f"the graph would read and write more than {most} tensors"
-    if any(is_stored(program, op, members) for op in _broadcast_ops(program, members)):
+    if any(is_stored(program, op, members) for op in repeats(program, members)):
         return "the graph would store a tensor smaller than its kernel walks"
     if not anchors:
         return _norms_declined(program, members)
@@ -104,20 +116,22 @@ def group_declined(program: Program, members: Collection[int]) -> str | None:
     return _stores_beside(program, members, anchors)
 
 
-def _broadcast_ops(program: Program, members: Collection[int]) -> list[int]:
-    """Returns the elementwise ops that the kernel computes again for each element it walks."""
+def repeats(program: Program, members: Collection[int]) -> dict[int, int]:
+    """Returns how often a kernel computes elementwise ops of fewer elements than it walks."""
     facts = {op: program.ops[op] for op in members}
+    elementwise = {op: one.shape for op, one in facts.items() if one.role is Role.ELEMENTWISE}
     walked = {
         shape
-        for one in facts.values()
-        if one.role is not Role.ELEMENTWISE
+        for op, one in facts.items()
+        if op not in elementwise
         for shape in (one.walked, one.shape)
     }
-    return [
-        op
-        for op, one in facts.items()
-        if walked and one.role is Role.ELEMENTWISE and one.shape not in walked
-    ]
+    if not walked and (whole := _broadcast_shape(elementwise.values())) is not None:
+        walked = {whole}
+    most = max(map(prod, walked), default=1)
+    return {
+        op: most // max(prod(shape), 1) for op, shape in elementwise.items() if shape not in walked
+    }
 
 
 def _norms_declined(program: Program, members: Collection[int]) -> str | None:
@@ -172,5 +186,5 @@ def is_read_outside(program: Program, value: int, members: Collection[int]) -> b
     return program.exported[value] or any(reader not in members for reader in readers)
 
 
-def _shape_message(shapes: Iterable[tuple[int, ...]]) -> str:
+def _shape_message(shapes: Iterable[Shape]) -> str:
     return f"shape {list(min(shapes))} is not one that its producer's kernel walks"

@@ -75,9 +75,11 @@ class PointwiseGroups:
                 for value in read
                 if self._is_lost(value) and shape_of(value) == shape and self._leaves(value, ops)
             ]
-            order = common_order(list(inputs.values()), tuple(shape))
+            orders = self._lowering.orders
             # IREE 3.13.0 crashes on loops with several results of which one is transposed.
-            if all(self._lowering.orders.get(value, order) == order for value in stored):
+            wanted = {orders[value] for value in stored if value in orders}
+            if len(wanted) < 2:
+                order = next(iter(wanted), common_order(list(inputs.values()), tuple(shape)))
                 results = self._joined(ops, stored, inputs, order)
                 self._lowering.tensors.update(zip(stored, results, strict=True))
                 return
