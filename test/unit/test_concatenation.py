@@ -110,10 +110,10 @@ def test_parts_are_computed_where_they_are_read(dim: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "count", "is_left"),
+    ("mode", "count", "is_stored"),
     [("mul", 3, False), ("mul", 4, True), ("mul", 40, True), ("neg", 31, False), ("neg", 32, True)],
 )
-def test_long_chains_are_left_to_iree(mode: str, count: int, is_left: bool) -> None:
+def test_long_chains_are_stored(mode: str, count: int, is_stored: bool) -> None:
     """Four squarings read 16 elements, and the other part one more; `fallback` negates first."""
     half = "tensor<1x3x5x4xf32>"
     operands, types = ("{0}, {0}", f"{half}, {half}") if mode == "mul" else ("{0}", half)
@@ -124,7 +124,61 @@ def test_long_chains_are_left_to_iree(mode: str, count: int, is_left: bool) -> N
         ops += f'{value} = "hipdnn.pointwise"({inputs}) {{mode = "{mode}"}} : ({types}) -> {half}\n'
     text = fallback(4, "f32").replace("%0 = torch_c", f"{ops}%0 = torch_c")
     text = text.replace("from_builtin_tensor %n", f"from_builtin_tensor {value}")
-    assert ("torch.aten.cat" in lowered(text, "gfx942")) == is_left
+    made = lowered(text, "gfx942")
+    assert "torch.aten.cat" not in made
+    assert ("optimization_barrier" in made) == is_stored
+
+
+# A row of a table for each batch, repeated, and what is computed from it and from another tensor.
+_SELECTED = """
+func.func private @f() {
+  %x:3 = "test.source"() : () -> (tensor<5x8xf32>, tensor<3xi64>, tensor<3x4x8xf32>)
+  %g = "hipdnn.fallback"(%x#0, %x#1, %x#2) ({
+  ^bb0(%table: tensor<5x8xf32>, %ids: tensor<3xi64>, %c: tensor<3x4x8xf32>):
+    %none = torch.constant.none
+    %i0 = torch.constant.int 0
+    %i1 = torch.constant.int 1
+    %i4 = torch.constant.int 4
+    %last = torch.constant.int -1
+    %0 = torch_c.from_builtin_tensor %table : tensor<5x8xf32> -> !torch.vtensor<[5,8],f32>
+    %1 = torch_c.from_builtin_tensor %ids : tensor<3xi64> -> !torch.vtensor<[3],si64>
+    %2 = torch.aten.index_select %0, %i0, %1
+      : !torch.vtensor<[5,8],f32>, !torch.int, !torch.vtensor<[3],si64> -> !torch.vtensor<[3,8],f32>
+    %3 = torch.aten.unsqueeze %2, %i1
+      : !torch.vtensor<[3,8],f32>, !torch.int -> !torch.vtensor<[3,1,8],f32>
+    %4 = torch.prim.ListConstruct %last, %i4, %last
+      : (!torch.int, !torch.int, !torch.int) -> !torch.list<int>
+    %5 = torch.aten.broadcast_to %3, %4
+      : !torch.vtensor<[3,1,8],f32>, !torch.list<int> -> !torch.vtensor<[3,4,8],f32>
+    %row = torch_c.to_builtin_tensor %3 : !torch.vtensor<[3,1,8],f32> -> tensor<3x1x8xf32>
+    %d = "hipdnn.pointwise"(%c, %row) {mode = "sub"}
+      : (tensor<3x4x8xf32>, tensor<3x1x8xf32>) -> tensor<3x4x8xf32>
+    %6 = torch_c.from_builtin_tensor %d : tensor<3x4x8xf32> -> !torch.vtensor<[3,4,8],f32>
+    %7 = torch_c.from_builtin_tensor %c : tensor<3x4x8xf32> -> !torch.vtensor<[3,4,8],f32>
+    %8 = torch.prim.ListConstruct %7, %5, %6
+      : (!torch.vtensor<[3,4,8],f32>, !torch.vtensor<[3,4,8],f32>, !torch.vtensor<[3,4,8],f32>)
+      -> !torch.list<vtensor>
+    %9 = torch.aten.cat %8, %last
+      : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[3,4,24],f32>
+    %10 = torch_c.to_builtin_tensor %9 : !torch.vtensor<[3,4,24],f32> -> tensor<3x4x24xf32>
+    "hipdnn.yield"(%10) : (tensor<3x4x24xf32>) -> ()
+  }) {name = "g"} : (tensor<5x8xf32>, tensor<3xi64>, tensor<3x4x8xf32>) -> tensor<3x4x24xf32>
+  return
+}
+"""
+
+
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+def test_what_other_ops_compute_is_stored(architecture: str) -> None:
+    table, c = random.uniform(-1, 1, (5, 8)), random.uniform(-1, 1, (3, 4, 8))
+    values = [table.astype(np.float32), np.array([4, 0, 2]), c.astype(np.float32)]
+    kernel = compile_text(lowered(_SELECTED, architecture), Target.parse(architecture))
+    (result,) = run_kernel(kernel, values, [((3, 4, 24), np.float32)])
+    rows = np.broadcast_to(values[0][values[1]][:, None], (3, 4, 8))
+    wanted = np.concatenate([values[2], rows, values[2] - rows], axis=-1)
+    np.testing.assert_array_equal(result, wanted)
+    assert len(kernel.steps) < 4
 
 
 # Two parts along the first dim, which are contiguous in the result.

@@ -2,8 +2,8 @@
 
 IREE copies the operands to another storage order, concatenates them there and copies the result
 back. This lowering selects each element of the result from the operands, in one dispatch, and
-computes operands that are elementwise ops, slices, or concatenations. Other ops may compute halves
-of the last dim, as those of rotary embeddings.
+computes operands that are elementwise ops, slices, or concatenations. It stores what other ops of
+the container compute, except halves of the last dim, as those of rotary embeddings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hipgraft.codegen.lowering.context import Lowering
-from hipgraft.codegen.lowering.elements import Elements, joined, parts_of
+from hipgraft.codegen.lowering.elements import MOST_READS, Elements, Source, joined, parts_of
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.flat import by_element, has_short_rows
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
@@ -23,7 +23,7 @@ from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import is_float
-from hipgraft.ir.torch_dialect import known_int
+from hipgraft.ir.torch_dialect import known_int, shape_and_element
 
 # Elements that are copied in less time than a launch takes.
 _FEW_ELEMENTS = 1 << 20
@@ -47,31 +47,64 @@ class _Part:
 
 
 def lower_concatenation(
-    op: ir.Operation, lowering: Lowering, _: VerbatimCopier
+    op: ir.Operation, lowering: Lowering, copier: VerbatimCopier
 ) -> list[Tensor] | None:
     """Returns the result of a `torch.aten.cat`; None for forms that are left to IREE."""
-    made = _concatenated(op, lowering)
+    made = _concatenated(op, lowering, copier)
     return None if made is None else [made]
 
 
-def _concatenated(op: ir.Operation, lowering: Lowering) -> Tensor | None:
+def _concatenated(op: ir.Operation, lowering: Lowering, copier: VerbatimCopier) -> Tensor | None:
     halves = _halves(op, lowering)
     if halves is not None and not has_short_rows(halves[0].tensor.shape):
         return _selected(lowering.emitter, *halves)
-    found = parts_of(op, lowering)
+    found = parts_of(op, Source(lowering))
+    if found is None or (halves is None and any(part.reads_computed for part in found[0])):
+        found = _stored_parts(op, lowering, copier)
     if found is None:
         return None
     parts, dim = found
     shape, tensors = parts[0].shape, [tensor for part in parts for tensor in part.tensors]
     if len(tensors) < 2:
         return None
-    if halves is None and any(part.reads_computed for part in parts):
-        return None
     if math.prod(shape[:dim]) == 1 and not _costs_a_launch(parts):
         return None
     if all(map(_is_packed, parts)):
         return _rows(lowering.emitter, tensors, dim)
     return _emitted(lowering.emitter, parts, dim)
+
+
+def _stored_parts(
+    op: ir.Operation, lowering: Lowering, copier: VerbatimCopier
+) -> tuple[list[Elements], int] | None:
+    """Returns the operands and the dim, and stores what other ops of the container compute.
+
+    None if the operands are contiguous parts of the result, which these ops can write themselves.
+    """
+    values = list(ir.OpResult(op.operands[0]).owner.operands)
+    kinds = [shape_and_element(value.type) for value in values]
+    dim = known_int(op.operands[1])
+    if dim is None or len({kind and (len(kind[0]), kind[1]) for kind in kinds}) > 1:
+        return None
+    shape = kinds[0][0] if kinds and kinds[0] else ()
+    if not shape or math.prod(shape[: dim % len(shape)]) == 1 or len(values) > MOST_READS:
+        return None
+    stored: dict[ir.Value, Tensor] = {}
+
+    def store(value: ir.Value) -> Tensor:
+        if value not in stored:
+            known = value in lowering.tensors
+            made = lowering.in_own_type(value) if known else copier.tensor(value, lowering)
+            stored[value] = lowering.emitter.materialized(lowering.emitter.logical(made))
+        return stored[value]
+
+    source, share = Source(lowering, store), MOST_READS // len(values)
+    found = [Elements.of(value, source) for value in values]
+    parts = [
+        part if part and len(part.tensors) <= share else Elements.stored(store(value))
+        for value, part in zip(values, found, strict=True)
+    ]
+    return parts, dim % len(shape)
 
 
 def _is_packed(part: Elements) -> bool:

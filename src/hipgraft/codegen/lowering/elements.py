@@ -20,13 +20,27 @@ from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.tensors import element_of, shape_of
-from hipgraft.ir.torch_dialect import known_int
+from hipgraft.ir.torch_dialect import known_int, shape_and_element
 
 MOST_READS = 16
 """The most elements that are read for one element; of a concatenation, one of them is used."""
 
 MOST_OPS = 32
 """The longest chain of ops that are computed for each element."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The values of a container that is lowered.
+
+    Attributes:
+        lowering: the lowering of the container.
+        store: stores what other ops of the container compute, and returns the stored tensor; None
+            to read the lowered forms of such values.
+    """
+
+    lowering: Lowering
+    store: Callable[[ir.Value], Tensor] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,21 +71,23 @@ class Elements:
         return len(self.shape)
 
     @classmethod
-    def of(cls, value: ir.Value, lowering: Lowering, depth: int = MOST_OPS) -> Elements | None:
+    def of(cls, value: ir.Value, source: Source, depth: int = MOST_OPS) -> Elements | None:
         """Returns the elements of a value; None if they are not to be computed where they are read.
 
-        An op that IREE lowers computes them then, or a chain of more than `depth` ops, or they read
-        more than `MOST_READS` elements.
+        An op that IREE lowers computes them then and `source` does not store them, or a chain of
+        more than `depth` ops, or they read more than `MOST_READS` elements.
         """
-        op = defining_op(value)
+        op, lowering = defining_op(value), source.lowering
         if op is None or op.name == "arith.constant":
             made = cls.stored(lowering.in_own_type(value))
             return replace(made, is_window=value in lowering.windows)
         if op.name == "torch_c.from_builtin_tensor":
-            return cls.of(op.operands[0], lowering, depth)
+            return cls.of(op.operands[0], source, depth)
         make = _OPS.get(op.name)
         if make is not None:
-            return make(op, lowering, depth - 1) if depth else None
+            return make(op, source, depth - 1) if depth else None
+        if source.store is not None:
+            return cls.stored(source.store(value))
         if value in lowering.tensors:
             return replace(cls.stored(lowering.in_own_type(value)), reads_computed=True)
         return None
@@ -132,11 +148,11 @@ def _combined(
     return Elements(tuple(shape), element, read, tensors, reads_computed=is_computed)
 
 
-def _operands(values: Iterable[ir.Value], lowering: Lowering, depth: int) -> list[Elements] | None:
+def _operands(values: Iterable[ir.Value], source: Source, depth: int) -> list[Elements] | None:
     """Returns the elements of each value; None if there are none of one, or too many reads."""
     found: list[Elements] = []
     for value in values:
-        each = Elements.of(value, lowering, depth)
+        each = Elements.of(value, source, depth)
         if each is None:
             return None
         found.append(each)
@@ -146,24 +162,24 @@ def _operands(values: Iterable[ir.Value], lowering: Lowering, depth: int) -> lis
 
 
 def parts_of(
-    op: ir.Operation, lowering: Lowering, depth: int = MOST_OPS
+    op: ir.Operation, source: Source, depth: int = MOST_OPS
 ) -> tuple[list[Elements], int] | None:
     """Returns the operands of a `torch.aten.cat` and its dim; None where `Elements.of` is None."""
-    parts = _operands(ir.OpResult(op.operands[0]).owner.operands, lowering, depth)
+    parts = _operands(ir.OpResult(op.operands[0]).owner.operands, source, depth)
     dim = known_int(op.operands[1])
     if dim is None or not parts or len({(one.rank, one.element) for one in parts}) > 1:
         return None
     return parts, dim % parts[0].rank
 
 
-def _concatenated(op: ir.Operation, lowering: Lowering, depth: int) -> Elements | None:
-    found = parts_of(op, lowering, depth)
+def _concatenated(op: ir.Operation, source: Source, depth: int) -> Elements | None:
+    found = parts_of(op, source, depth)
     return None if found is None else joined(*found)
 
 
-def _computed(operation: ir.Operation, lowering: Lowering, depth: int) -> Elements | None:
+def _computed(operation: ir.Operation, source: Source, depth: int) -> Elements | None:
     op = PointwiseOp(operation)
-    operands = _operands(op.inputs, lowering, depth)
+    operands = _operands(op.inputs, source, depth)
     if op.mode is PointwiseMode.GEN_INDEX or operands is None:
         return None
 
@@ -186,8 +202,8 @@ def _broadcast(
     return [zero if extent == 1 else at for extent, at in zip(shape, own, strict=True)]
 
 
-def _sliced(op: ir.Operation, lowering: Lowering, depth: int) -> Elements | None:
-    whole = Elements.of(op.operands[0], lowering, depth)
+def _sliced(op: ir.Operation, source: Source, depth: int) -> Elements | None:
+    whole = Elements.of(op.operands[0], source, depth)
     numbers = [known_int(value) for value in list(op.operands)[1:]]
     if whole is None or any(number is None for number in numbers):
         return None
@@ -204,8 +220,37 @@ def _sliced(op: ir.Operation, lowering: Lowering, depth: int) -> Elements | None
     return replace(whole, shape=shape, read=read, source=None) if taken else None
 
 
-_OPS: dict[str, Callable[[ir.Operation, Lowering, int], Elements | None]] = {
+def _expanded(op: ir.Operation, source: Source, depth: int) -> Elements | None:
+    narrow, found = (
+        Elements.of(op.operands[0], source, depth),
+        shape_and_element(op.results[0].type),
+    )
+    if narrow is None or found is None:
+        return None
+
+    def read(scalars: ScalarEmitter, indices: list[Scalar]) -> Scalar:
+        return narrow.read(scalars, _broadcast(scalars, narrow.shape, indices))
+
+    return replace(narrow, shape=tuple(found[0]), read=read, source=None)
+
+
+def _unsqueezed(op: ir.Operation, source: Source, depth: int) -> Elements | None:
+    narrow, dim = Elements.of(op.operands[0], source, depth), known_int(op.operands[1])
+    if narrow is None or dim is None:
+        return None
+    at = dim % (narrow.rank + 1)
+
+    def read(scalars: ScalarEmitter, indices: list[Scalar]) -> Scalar:
+        return narrow.read(scalars, [*indices[:at], *indices[at + 1 :]])
+
+    shape = (*narrow.shape[:at], 1, *narrow.shape[at:])
+    return replace(narrow, shape=shape, read=read, source=None)
+
+
+_OPS: dict[str, Callable[[ir.Operation, Source, int], Elements | None]] = {
     PointwiseOp.OP_NAME: _computed,
+    "torch.aten.broadcast_to": _expanded,
     "torch.aten.cat": _concatenated,
     "torch.aten.slice.Tensor": _sliced,
+    "torch.aten.unsqueeze": _unsqueezed,
 }
