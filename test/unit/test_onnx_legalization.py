@@ -66,6 +66,18 @@ def test_no_elements_are_left_to_repeat(tmp_path, mode, amounts):
         hipgraft.compile(path, target="cpu")
 
 
+@pytest.mark.parametrize(("shape", "places", "batches"), [((3, 4), (2, 3), 0), ((3, 4), (3, 2), 1)])
+def test_gather_at_no_indices_selects_the_whole_tensor(tmp_path, shape, places, batches):
+    """torch-mlir's importer crashes on it, and onnxruntime refuses it."""
+    node = helper.make_node("GatherND", ["x", "i"], ["y"], batch_dims=batches)
+    inputs, constants = {"x": drawn(*shape)}, {"i": np.zeros((*places, 0), np.int64)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants)
+    (found,) = results_of(path, list(inputs.values()))
+    ones = (1,) * (len(places) - batches)
+    wide = inputs["x"].reshape(*shape[:batches], *ones, *shape[batches:])
+    np.testing.assert_array_equal(found, np.broadcast_to(wide, (*places, *shape[batches:])))
+
+
 @pytest.mark.parametrize("mode", ["CRD", "DCR"])
 def test_depth_to_space(tmp_path, mode):
     node = helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2, mode=mode)

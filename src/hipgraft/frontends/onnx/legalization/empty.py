@@ -27,7 +27,7 @@ def write_empty(writer: Writer) -> bool:
     if all(0 in shape for shape in known):
         _write_zeros(writer, known)
         return True
-    return _scatter(writer) or _concatenate(writer)
+    return _scatter(writer) or _concatenate(writer) or _gather(writer)
 
 
 def _scatter(writer: Writer) -> bool:
@@ -57,4 +57,20 @@ def _concatenate(writer: Writer) -> bool:
     if len(kept) == len(writer.node.input):
         return False
     writer.again(kept)
+    return True
+
+
+def _gather(writer: Writer) -> bool:
+    """Replaces a `GatherND` at indices of no dimension, each of which selects the whole tensor."""
+    if writer.node.op_type != "GatherND":
+        return False
+    x, indices = writer.node.input
+    data, places = writer.graph.shapes.get(x), writer.graph.shapes.get(indices)
+    if data is None or not places or places[-1] != 0:
+        return False
+    batches = int(writer.attribute("batch_dims", 0))
+    ones = [1] * (len(places) - 1 - batches)
+    tensor = writer.reshape(x, [*data[:batches], *ones, *data[batches:]])
+    shape = [*places[:-1], *data[batches:]]
+    writer.result(writer.op("Expand", tensor, writer.const(np.array(shape, np.int64))))
     return True
