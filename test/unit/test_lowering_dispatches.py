@@ -257,6 +257,29 @@ def test_stored_results_of_pointwise_ops_share_a_dispatch(
     case.check(run_kernel(kernel, case.inputs, forms))
 
 
+@requires_emulator
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize(("rows", "columns"), [(4, 64), (300, 70)])
+def test_broadcast_elements_share_a_dispatch(rows: int, columns: int, target: str) -> None:
+    random = np.random.default_rng(5)
+    column, row, x = (
+        random.standard_normal(shape).astype(np.float32)
+        for shape in ((rows, 1), (1, columns), (rows, columns))
+    )
+
+    def build(gcolumn: Any, grow: Any, gx: Any) -> Any:
+        scale = hipdnn.pointwise(gcolumn, mode="exp")
+        bias = hipdnn.pointwise(grow, mode="tanh_fwd")
+        scaled = hipdnn.pointwise(gx, scale, mode="mul", result_type=gx.type)
+        return hipdnn.pointwise(scaled, bias, mode="add", result_type=gx.type)
+
+    expected = x * np.exp(column.astype(np.float64)) + np.tanh(row.astype(np.float64))
+    case = Case("g", [column, row, x], build, [expected], ["f32"], 1e-5, 1e-5, target=target)
+    kernel = compile_text(lower_case(case), Target.parse(target))
+    assert [type(step) for step in kernel.steps] == [Dispatch]
+    case.check(run_kernel(kernel, case.inputs, [(expected.shape, np.float32)]))
+
+
 def test_results_in_another_order_have_loops_of_their_own() -> None:
     """The compiler crashes on one loop with results of two orders."""
     zeros = [np.zeros((4, 64), np.float16)] * 3

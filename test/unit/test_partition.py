@@ -32,6 +32,7 @@ from hipgraft.transforms.partition.cost import Roofline, added
 from hipgraft.transforms.partition.merging import merged_partition
 from hipgraft.transforms.partition.program import Facts, Program, Role
 from hipgraft.transforms.partition.regions import Partitioner
+from hipgraft.transforms.partition.rules import walks_declined
 
 COST = Roofline(GPUS["mi300x"])
 
@@ -140,6 +141,52 @@ def test_a_slower_graph_stays_apart() -> None:
 
     assert len(Partitioner(COST).partition(program(1e-9))) == 1
     assert len(Partitioner(COST).partition(program(1e-6))) == 2
+
+
+def column_and_sum(scale: float, *, is_read_elsewhere: bool = False) -> Program:
+    """A function of a column, which a sum of two matrices reads."""
+    made = Program()
+    column, matrix = made.value(4 * 512), made.value(4 << 19)
+    small = Facts("exp", Role.ELEMENTWISE, (512, 1), (512, 1), scale, 8)
+    large = Facts("add", Role.ELEMENTWISE, (512, 1024), (512, 1024), 1e-9, 512)
+    first = made.op(small, [column], [4 * 512])
+    last = made.op(large, [matrix, *made.made[first]], [4 << 19])
+    made.exported[made.made[last][0]] = True
+    made.exported[made.made[first][0]] = is_read_elsewhere
+    return made
+
+
+@pytest.mark.parametrize(
+    ("scale", "is_read_elsewhere", "groups"),
+    [
+        (1e-12, False, 1),
+        (1e-7, False, 2),  # each element of a column is computed 1,024 times
+        (1e-12, True, 2),  # the loops over the matrix cannot store the column
+    ],
+)
+def test_broadcast_elements_are_computed_again(
+    scale: float, groups: int, *, is_read_elsewhere: bool
+) -> None:
+    program = column_and_sum(scale, is_read_elsewhere=is_read_elsewhere)
+    assert len(Partitioner(COST).partition(program)) == groups
+
+
+@pytest.mark.parametrize(
+    ("shapes", "declined"),
+    [
+        ([(2, 1), (1, 3), (2, 3)], False),
+        ([(2, 1), (1, 3)], False),
+        ([(2, 3), (4, 3)], True),
+        ([(2, 3), (3,)], True),
+    ],
+)
+def test_elementwise_ops_of_shapes_that_broadcast(
+    shapes: list[tuple[int, ...]], *, declined: bool
+) -> None:
+    program = Program()
+    for shape in shapes:
+        program.op(Facts("exp", Role.ELEMENTWISE, shape, shape), [program.value(4)], [4])
+    assert (walks_declined(program, range(len(shapes))) is not None) == declined
 
 
 Array = Any

@@ -90,20 +90,44 @@ func.func @norms(%x: !torch.vtensor<[2,3,8],f32>, %w: !torch.vtensor<[8],f32>, %
 
 // -----
 
-// A reshape that strides cannot say copies its operand into row-major order first.
+// Reshapes that strides cannot say copy their operand into row-major order first, once.
 
 // CHECK-LABEL: func.func @copies
 // CHECK:         %[[W:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 1, 8>}
 // CHECK:         %[[C:.*]] = "hipdnn.pointwise"(%[[W]]) {mode = "identity"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
-// CHECK:         "hipdnn.view"(%[[C]]) {offset = 0 : i64, strides = array<i64: 1>} : (tensor<8x4xf32>) -> tensor<32xf32>
-func.func @copies(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[32],f32> {
+// CHECK-NOT:     "hipdnn.pointwise"
+// CHECK-DAG:     "hipdnn.view"(%[[C]]) {offset = 0 : i64, strides = array<i64: 1>} : (tensor<8x4xf32>) -> tensor<32xf32>
+// CHECK-DAG:     "hipdnn.view"(%[[C]]) {offset = 0 : i64, strides = array<i64: 16, 1>} : (tensor<8x4xf32>) -> tensor<2x16xf32>
+func.func @copies(%x: !torch.vtensor<[4,8],f32>) -> (!torch.vtensor<[32],f32>, !torch.vtensor<[2,16],f32>) {
   %int0 = torch.constant.int 0
   %int1 = torch.constant.int 1
   %int32 = torch.constant.int 32
   %t = torch.aten.transpose.int %x, %int0, %int1 : !torch.vtensor<[4,8],f32>, !torch.int, !torch.int -> !torch.vtensor<[8,4],f32>
   %shape = torch.prim.ListConstruct %int32 : (!torch.int) -> !torch.list<int>
   %v = torch.aten.view %t, %shape : !torch.vtensor<[8,4],f32>, !torch.list<int> -> !torch.vtensor<[32],f32>
-  return %v : !torch.vtensor<[32],f32>
+  %int2 = torch.constant.int 2
+  %int16 = torch.constant.int 16
+  %rows = torch.prim.ListConstruct %int2, %int16 : (!torch.int, !torch.int) -> !torch.list<int>
+  %r = torch.aten.view %t, %rows : !torch.vtensor<[8,4],f32>, !torch.list<int> -> !torch.vtensor<[2,16],f32>
+  return %v, %r : !torch.vtensor<[32],f32>, !torch.vtensor<[2,16],f32>
+}
+
+// -----
+
+// Constants are copied at compile time.
+
+// CHECK-LABEL: func.func @copies_constants
+// CHECK:         %[[C:.*]] = arith.constant dense<{{\[\[}}1.000000e+00, 3.000000e+00], [2.000000e+00, 4.000000e+00]]>
+// CHECK:         "hipdnn.view"(%[[C]]) {offset = 0 : i64, strides = array<i64: 1>}
+func.func @copies_constants() -> !torch.vtensor<[4],f32> {
+  %w = torch.vtensor.literal(dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>) : !torch.vtensor<[2,2],f32>
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int4 = torch.constant.int 4
+  %t = torch.aten.transpose.int %w, %int0, %int1 : !torch.vtensor<[2,2],f32>, !torch.int, !torch.int -> !torch.vtensor<[2,2],f32>
+  %shape = torch.prim.ListConstruct %int4 : (!torch.int) -> !torch.list<int>
+  %v = torch.aten.view %t, %shape : !torch.vtensor<[2,2],f32>, !torch.list<int> -> !torch.vtensor<[4],f32>
+  return %v : !torch.vtensor<[4],f32>
 }
 
 // -----
