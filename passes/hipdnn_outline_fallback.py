@@ -13,7 +13,7 @@ from hipgraft.ir.io import function_blocks
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import shape_of
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.transforms.fusion import is_compute, reshapes_torch_result
+from hipgraft.transforms.fusion import is_compute, reorders_torch_result
 from hipgraft.transforms.large_lookups import separate
 from hipgraft.transforms.outlining import (
     COPIED_OPS,
@@ -57,7 +57,7 @@ def _is_copied(op: ir.Operation) -> bool:
 def _is_inner(op: ir.Operation) -> bool:
     """Whether an op is a view of a torch op's result that only ops of containers read."""
     readers = [use.owner.operation for use in op.results[0].uses] if op.results else []
-    return reshapes_torch_result(op) and all(map(_is_left, readers))
+    return reorders_torch_result(op) and all(map(_is_left, readers))
 
 
 def _is_left(op: ir.Operation) -> bool:

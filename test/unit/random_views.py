@@ -245,6 +245,22 @@ def where(random: Random) -> Operation:
     return Operation([mask, x, y], text, result)
 
 
+def rounded(random: Random) -> Operation:
+    """The nearest whole numbers, half to even."""
+    x = 4 * floats(random, extents(random, int(random.integers(2, 5))))
+    text = f"%r = torch.aten.round %t0 : {vtensor(x)} -> {vtensor(x)}"
+    return Operation([x], text, np.round(x))
+
+
+def equal(random: Random) -> Operation:
+    """Whether integers are the same."""
+    shape = extents(random, int(random.integers(2, 5)))
+    x, y = random.integers(0, 3, shape), random.integers(0, 3, shape)
+    text = f"""%r = torch.aten.eq.Tensor %t0, %t1
+      : {vtensor(x)}, {vtensor(y)} -> {vtensor(x == y)}"""
+    return Operation([x, y], text, x == y)
+
+
 def repeat(random: Random) -> Operation:
     """Copies side by side."""
     x = floats(random, extents(random, int(random.integers(2, 4)), 1024))
@@ -329,6 +345,8 @@ OPERATIONS: dict[str, Callable[[Random], Operation]] = {
     "roll": roll,
     "pad": pad,
     "where": where,
+    "rounded": rounded,
+    "equal": equal,
     "repeat": repeat,
     "cumulative_sum": cumulative_sum,
     "largest_place": largest_place,

@@ -32,7 +32,7 @@ from hipgraft.transforms.partition.cost import Roofline, added
 from hipgraft.transforms.partition.merging import merged_partition
 from hipgraft.transforms.partition.program import Facts, Program, Role
 from hipgraft.transforms.partition.regions import Partitioner
-from hipgraft.transforms.partition.rules import walks_declined
+from hipgraft.transforms.partition.rules import group_declined, walks_declined
 
 COST = Roofline(GPUS["mi300x"])
 
@@ -169,6 +169,17 @@ def test_broadcast_elements_are_computed_again(
 ) -> None:
     program = column_and_sum(scale, is_read_elsewhere=is_read_elsewhere)
     assert len(Partitioner(COST).partition(program)) == groups
+
+
+def test_an_anchor_decides_what_is_smaller_than_the_loops() -> None:
+    program = Program()
+    row = Facts("exp", Role.ELEMENTWISE, (1, 1024), (1, 1024), 1e-12, 1)
+    norm = Facts("norm", Role.NORM, (512, 1024), (512, 1024), 1e-8, 512)
+    scale = program.op(row, [program.value(4096)], [4096])
+    program.op(norm, [program.value(4 << 19), *program.made[scale]], [4 << 19])
+    assert group_declined(program, {0, 1}) is None
+    program.exported[program.made[scale][0]] = True
+    assert "smaller than its kernel walks" in str(group_declined(program, {0, 1}))
 
 
 @pytest.mark.parametrize(

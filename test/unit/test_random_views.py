@@ -30,7 +30,9 @@ pytestmark = pytest.mark.slow
 ARCHITECTURES = ("gfx942", "gfx1100")
 
 # Operations that compute each element separately, so that they may store it anywhere.
-BY_ELEMENT = ("cat", "embedding", "flip", "gather", "index_select", "where")
+BY_ELEMENT = (
+    "cat", "embedding", "equal", "flip", "gather", "index_select", "rounded", "where",
+)  # fmt: skip
 
 Forms = list[tuple[tuple[int, ...], Any]]
 

@@ -27,16 +27,22 @@ _NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
 
 _CAST = "torch_c.to_builtin_tensor"
 
+_NAMES = (
+    "abs", "bitwise_not", "cat", "clamp", "div.Tensor_mode", "embedding", "flip", "gather",
+    "index_select", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "neg",
+    "round", "sign", "to.dtype", "trunc", "where.self",
+)  # fmt: skip
+_WITH_OTHER = (
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "eq", "ge", "gt", "le", "lt", "mul",
+    "ne", "remainder", "sub",
+)  # fmt: skip
+
 BY_ELEMENT = frozenset(
-    {
-        "torch.aten.cat",
-        "torch.aten.embedding",
-        "torch.aten.flip",
-        "torch.aten.gather",
-        "torch.aten.index_select",
-        "torch.aten.to.dtype",
-        "torch.aten.where.self",
-    }
+    f"torch.aten.{name}"
+    for name in (
+        *_NAMES,
+        *(f"{one}.{kind}" for one in _WITH_OTHER for kind in ("Scalar", "Tensor")),
+    )
 )
 """Torch ops that compute each element separately, so their kernels can absorb elementwise ops."""
 
@@ -207,13 +213,14 @@ class FusionPolicy:
             attributes["anchor"] = (op.name,)
 
 
-def reshapes_torch_result(op: ir.Operation) -> bool:
-    """Whether an op is a view of all elements that a torch op computes, in their order."""
+def reorders_torch_result(op: ir.Operation) -> bool:
+    """Whether an op is a view of all elements that a torch op computes, in any order."""
     if op.name != hipdnn.ViewOp.OP_NAME:
         return False
     base, view = window(op.results[0])
     owner = defining_op(base)
-    return owner is not None and owner.name == _CAST and view.covers(shape_of(base))
+    is_cast = owner is not None and owner.name == _CAST
+    return is_cast and view.storage_order(shape_of(base)) is not None
 
 
 def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> list[Group]:
@@ -269,7 +276,7 @@ def _cast_before(value: ir.Value, members: set[ir.Operation]) -> ir.Operation | 
 
 
 def _is_inner_view(op: ir.Operation, members: set[ir.Operation]) -> bool:
-    return reshapes_torch_result(op) and members.issuperset(_users(op))
+    return reorders_torch_result(op) and members.issuperset(_users(op))
 
 
 def _depends(

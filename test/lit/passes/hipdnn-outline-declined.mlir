@@ -144,6 +144,23 @@ func.func @rotated(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x8xf32>
 
 // -----
 
+// So they do with what a torch op rounds, in another order.
+
+// REMARK: 'hipdnn.pointwise' stays: it shares the kernel of a torch op
+// CHECK-LABEL: func.func @rounded
+// CHECK-NOT:     "hipdnn.graph"
+// CHECK:         return
+func.func @rounded(%a: tensor<4x8xf32>, %c: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %0 = torch_c.from_builtin_tensor %a : tensor<4x8xf32> -> !torch.vtensor<[4,8],f32>
+  %1 = torch.aten.round %0 : !torch.vtensor<[4,8],f32> -> !torch.vtensor<[4,8],f32>
+  %2 = torch_c.to_builtin_tensor %1 : !torch.vtensor<[4,8],f32> -> tensor<4x8xf32>
+  %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 1, 8>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %4 = "hipdnn.pointwise"(%3, %c) {mode = "mul"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %4 : tensor<8x4xf32>
+}
+
+// -----
+
 // The other operand is a product of the concatenation, which has to end before.
 
 // CHECK-LABEL: func.func @product_between
