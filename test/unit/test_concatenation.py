@@ -137,14 +137,14 @@ func.func private @f() {
   ^bb0(%table: tensor<5x8xf32>, %ids: tensor<3xi64>, %c: tensor<3x4x8xf32>):
     %none = torch.constant.none
     %i0 = torch.constant.int 0
-    %i1 = torch.constant.int 1
     %i4 = torch.constant.int 4
     %last = torch.constant.int -1
+    %before_last = torch.constant.int -2
     %0 = torch_c.from_builtin_tensor %table : tensor<5x8xf32> -> !torch.vtensor<[5,8],f32>
     %1 = torch_c.from_builtin_tensor %ids : tensor<3xi64> -> !torch.vtensor<[3],si64>
     %2 = torch.aten.index_select %0, %i0, %1
       : !torch.vtensor<[5,8],f32>, !torch.int, !torch.vtensor<[3],si64> -> !torch.vtensor<[3,8],f32>
-    %3 = torch.aten.unsqueeze %2, %i1
+    %3 = torch.aten.unsqueeze %2, %before_last
       : !torch.vtensor<[3,8],f32>, !torch.int -> !torch.vtensor<[3,1,8],f32>
     %4 = torch.prim.ListConstruct %last, %i4, %last
       : (!torch.int, !torch.int, !torch.int) -> !torch.list<int>
@@ -153,7 +153,9 @@ func.func private @f() {
     %row = torch_c.to_builtin_tensor %3 : !torch.vtensor<[3,1,8],f32> -> tensor<3x1x8xf32>
     %d = "hipdnn.pointwise"(%c, %row) {mode = "sub"}
       : (tensor<3x4x8xf32>, tensor<3x1x8xf32>) -> tensor<3x4x8xf32>
-    %6 = torch_c.from_builtin_tensor %d : tensor<3x4x8xf32> -> !torch.vtensor<[3,4,8],f32>
+    %e = "hipdnn.pointwise"(%d, %row) {mode = "mul"}
+      : (tensor<3x4x8xf32>, tensor<3x1x8xf32>) -> tensor<3x4x8xf32>
+    %6 = torch_c.from_builtin_tensor %e : tensor<3x4x8xf32> -> !torch.vtensor<[3,4,8],f32>
     %7 = torch_c.from_builtin_tensor %c : tensor<3x4x8xf32> -> !torch.vtensor<[3,4,8],f32>
     %8 = torch.prim.ListConstruct %7, %5, %6
       : (!torch.vtensor<[3,4,8],f32>, !torch.vtensor<[3,4,8],f32>, !torch.vtensor<[3,4,8],f32>)
@@ -173,12 +175,14 @@ func.func private @f() {
 def test_what_other_ops_compute_is_stored(architecture: str) -> None:
     table, c = random.uniform(-1, 1, (5, 8)), random.uniform(-1, 1, (3, 4, 8))
     values = [table.astype(np.float32), np.array([4, 0, 2]), c.astype(np.float32)]
-    kernel = compile_text(lowered(_SELECTED, architecture), Target.parse(architecture))
+    text = lowered(_SELECTED, architecture)
+    assert text.count("optimization_barrier") == 2  # the rows, and their view that is computed with
+    kernel = compile_text(text, Target.parse(architecture))
     (result,) = run_kernel(kernel, values, [((3, 4, 24), np.float32)])
     rows = np.broadcast_to(values[0][values[1]][:, None], (3, 4, 8))
-    wanted = np.concatenate([values[2], rows, values[2] - rows], axis=-1)
-    np.testing.assert_array_equal(result, wanted)
-    assert len(kernel.steps) < 4
+    wanted = np.concatenate([values[2], rows, (values[2] - rows) * rows], axis=-1)
+    np.testing.assert_allclose(result, wanted, rtol=1e-6)
+    assert len(kernel.steps) == 2
 
 
 # Two parts along the first dim, which are contiguous in the result.

@@ -54,7 +54,7 @@ def late_order(launches: Sequence[Launch]) -> list[int]:
     for number in reversed(range(len(launches))):
         launch = launches[number]
         first = min((keys[reader] for reader in readers[number]), default=keys[number])
-        if launch.held or first <= (number + 1, _END) or len(first) > _DEEPEST:
+        if first <= (number + 1, _END) or len(first) > _DEEPEST:
             continue
         ending = (
             launches[read].size

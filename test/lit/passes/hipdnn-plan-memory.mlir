@@ -88,6 +88,35 @@ func.func @parts(%y: memref<512xi8>) attributes {hipgraft.results = 1 : i64} {
 
 // -----
 
+// So they are if the last part is copied first.
+
+// CHECK-LABEL: func.func @parts_from_the_end
+// CHECK:         gpu.alloc async {{.*}} : memref<512xi8>
+// CHECK:         gpu.memset
+// CHECK:         gpu.memset
+// CHECK-COUNT-1: gpu.memcpy
+// CHECK-NEXT:    gpu.dealloc
+func.func @parts_from_the_end(%y: memref<512xi8>) attributes {hipgraft.results = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %c256 = arith.constant 256 : index
+  %z = arith.constant 0 : i8
+  %t0 = gpu.wait async
+  %a = memref.alloc() : memref<256xi8>
+  %t1 = gpu.memset async [%t0] %a, %z : memref<256xi8>, i8
+  %b = memref.alloc() : memref<256xi8>
+  %t2 = gpu.memset async [%t1] %b, %z : memref<256xi8>, i8
+  %whole = memref.alloc() : memref<512xi8>
+  %high = memref.view %whole[%c256][] : memref<512xi8> to memref<256xi8>
+  %t3 = gpu.memcpy async [%t2] %high, %b : memref<256xi8>, memref<256xi8>
+  %low = memref.view %whole[%c0][] : memref<512xi8> to memref<256xi8>
+  %t4 = gpu.memcpy async [%t3] %low, %a : memref<256xi8>, memref<256xi8>
+  %t5 = gpu.memcpy async [%t4] %y, %whole : memref<512xi8>, memref<512xi8>
+  gpu.wait [%t5]
+  return
+}
+
+// -----
+
 // A copy stays if its source is used later.
 
 // REMARK:        'gpu.memcpy' op stays: its source is used afterwards
