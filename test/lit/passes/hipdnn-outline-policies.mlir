@@ -28,6 +28,32 @@ func.func @crossing(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32>
 
 // -----
 
+// Greedily, what feeds a reduction is in the graph of a product unless that graph stores its operand
+// anyway.
+
+// GREEDY-LABEL: func.func @before_a_norm
+// GREEDY:         name = "matmul_exp_0"
+// GREEDY:         name = "rmsnorm_1"
+// GREEDY-LABEL: func.func @stored_before_a_norm
+// GREEDY:         name = "matmul_2"
+// GREEDY:         name = "exp_rmsnorm_3"
+func.func @before_a_norm(%a: tensor<4x4xf32>, %w: tensor<1x4xf32>) -> tensor<4x4xf32> {
+  %epsilon = arith.constant dense<1.0e-5> : tensor<1xf32>
+  %p = "hipdnn.matmul"(%a, %a) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %e = "hipdnn.pointwise"(%p) {mode = "exp"} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %n = "hipdnn.rmsnorm"(%e, %w, %epsilon) {forward_phase = "INFERENCE"} : (tensor<4x4xf32>, tensor<1x4xf32>, tensor<1xf32>) -> tensor<4x4xf32>
+  return %n : tensor<4x4xf32>
+}
+func.func @stored_before_a_norm(%a: tensor<4x4xf32>, %w: tensor<1x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %epsilon = arith.constant dense<1.0e-5> : tensor<1xf32>
+  %p = "hipdnn.matmul"(%a, %a) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %e = "hipdnn.pointwise"(%p) {mode = "exp"} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %n = "hipdnn.rmsnorm"(%e, %w, %epsilon) {forward_phase = "INFERENCE"} : (tensor<4x4xf32>, tensor<1x4xf32>, tensor<1xf32>) -> tensor<4x4xf32>
+  return %p, %n : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
 // MIGraphX does not fuse what reads a tensor that others read.
 
 // COST-LABEL: func.func @tap

@@ -86,6 +86,24 @@ func.func @halves(%a: tensor<8x4xf16>, %b: tensor<4x16xf16>) -> (tensor<4x8x2xf3
 
 // -----
 
+// What a product reads after elementwise ops is widened in the kernel that makes it, as before.
+
+// CHECK-LABEL: func.func @half_of_a_product
+// CHECK:         %[[W:.*]] = "hipdnn.pointwise"(%{{.*}}) {mode = "identity"} : (tensor<8x16xf16>) -> tensor<8x16xf32>
+// CHECK-NEXT:    %[[V:.*]] = "hipdnn.view"(%[[W]])
+// CHECK-NEXT:    %[[R:.*]] = "hipdnn.pointwise"(%[[V]]) {mode = "relu_fwd"}
+// CHECK-NEXT:    "hipdnn.matmul"(%[[R]], %arg2)
+func.func @half_of_a_product(%a: tensor<8x4xf16>, %b: tensor<4x16xf16>, %c: tensor<8x5xf32>) -> tensor<8x5xf32> {
+  %0 = "hipdnn.matmul"(%a, %b) : (tensor<8x4xf16>, tensor<4x16xf16>) -> tensor<8x16xf16>
+  %1 = "hipdnn.pointwise"(%0) {mode = "identity"} : (tensor<8x16xf16>) -> tensor<8x16xf32>
+  %2 = "hipdnn.view"(%1) {offset = 8 : i64, strides = array<i64: 16, 1>} : (tensor<8x16xf32>) -> tensor<8x8xf32>
+  %3 = "hipdnn.pointwise"(%2) {mode = "relu_fwd"} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %4 = "hipdnn.matmul"(%3, %c) : (tensor<8x8xf32>, tensor<8x5xf32>) -> tensor<8x5xf32>
+  return %4 : tensor<8x5xf32>
+}
+
+// -----
+
 // Bytes are widened before the view, because a product reads the result and cannot share the kernel.
 
 // CHECK-LABEL: @bytes_of_a_product

@@ -139,6 +139,18 @@ func.func @cropped(%x: tensor<1x1x5xf32>) -> tensor<1x1x2xf32> {
 
 // -----
 
+// Nor the last one.
+
+// CHECK-LABEL: func.func @cropped_at_the_end
+// CHECK:         "hipdnn.conv_dgrad"
+func.func @cropped_at_the_end(%x: tensor<1x1x4xf32>) -> tensor<1x1x5xf32> {
+  %w = arith.constant dense<[[[1.0, 2.0]]]> : tensor<1x1x2xf32>
+  %0 = "hipdnn.conv_dgrad"(%x, %w) {dilation = array<i64: 1>, post_padding = array<i64: 3>, pre_padding = array<i64: 0>, stride = array<i64: 2>} : (tensor<1x1x4xf32>, tensor<1x1x2xf32>) -> tensor<1x1x5xf32>
+  return %0 : tensor<1x1x5xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @dilated
 // CHECK:         "hipdnn.conv_dgrad"
 func.func @dilated(%x: tensor<1x1x3xf32>) -> tensor<1x1x5xf32> {
