@@ -10,7 +10,7 @@ from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import function_blocks
 from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.view_motion import ViewMotion, narrow_view, reorders
+from hipgraft.transforms.view_motion import ViewMotion, narrow_view, raise_reshape, reorders
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,9 @@ class HipdnnSinkViewsPass(Pass):
 
     A reduction of what an elementwise op makes moves likewise if the view only reorders dimensions,
     or adds and drops those of extent 1.
+
+    Elementwise ops are computed with the dimensions of extent 1 that the only view of them adds for
+    ops that broadcast it, as those of a number for each image.
 
     A view of a tensor with widened elements, such as a half of a head that is rotated in f32, is
     taken before they are widened: what reads the view then widens what it reads.
@@ -72,6 +75,10 @@ class HipdnnSinkViewsPass(Pass):
             if narrowed:
                 state.count("narrowed-views", narrowed)
                 erase_unused(block, "hipdnn.view", "arith.constant")
+            raised = sum(raise_reshape(op.operation) for op in list(block.operations))
+            if raised:
+                state.count("raised-reshapes", raised)
+                erase_unused(block, "hipdnn.view", "hipdnn.pointwise", "arith.constant")
             ops = [op.operation for op in block.operations]
             if not any(map(reorders, ops)):
                 continue

@@ -85,6 +85,70 @@ def narrow_view(op: ir.Operation) -> bool:
     return True
 
 
+def _is_widened_once(value: ir.Value, narrow: ir.Value) -> bool:
+    """Whether no kernel would read the narrow tensor instead of the wide one."""
+    if _feeds_contraction(value):
+        return True
+    views = readers(value)
+    ends = [
+        one for view in views for one in (readers(view.results[0]) if _is_view(view) else [view])
+    ]
+    return len(readers(narrow)) == 1 and not any(map(is_compute, ends))
+
+
+def _is_view(op: ir.Operation) -> bool:
+    return op.name == hipdnn.ViewOp.OP_NAME
+
+
+def raise_reshape(op: ir.Operation) -> bool:
+    """Computes elementwise ops with the dimensions of extent 1 that the only view of them adds.
+
+    Ops that broadcast what the view shows can then share a kernel with them. The ops stay if they
+    share one with what computes their operands.
+    """
+    maker = defining_op(op.operands[0]) if op.name == hipdnn.ViewOp.OP_NAME else None
+    if maker is None or not _is_apart(maker):
+        return False
+    shape, before = shape_of(op.results[0]), shape_of(maker.results[0])
+    found = readers(op.results[0])
+    broadcasts = all(one.name in ELEMENTWISE and shape_of(one.results[0]) != shape for one in found)
+    if not found or not broadcasts or not window(op.results[0])[1].covers(before):
+        return False
+    if [extent for extent in shape if extent > 1] != [extent for extent in before if extent > 1]:
+        return False
+    op.results[0].replace_all_uses_with(_in_shape(maker, shape))
+    op.erase()
+    maker.erase()
+    return True
+
+
+def _is_apart(op: ir.Operation) -> bool:
+    """Whether a pointwise op has one reader, and shares no kernel with what that does not need."""
+    if mode_of(op) in (None, "gen_index") or op.name != hipdnn.PointwiseOp.OP_NAME:
+        return False
+    makers = [defining_op(value) for value in op.operands if _joins(op, value)]
+    return len(readers(op.results[0])) == 1 and all(map(_is_apart, filter(None, makers)))
+
+
+def _in_shape(op: ir.Operation, shape: Shape) -> ir.Value:
+    """Rebuilds a pointwise op that `_is_apart` in a shape with other dimensions of extent 1."""
+    operands: list[ir.Value] = []
+    for value in op.operands:
+        maker = defining_op(value)
+        if maker is not None and _joins(op, value):
+            operands.append(_in_shape(maker, shape))
+            continue
+        base, own = window(value)
+        view = own.expand(shape_of(op.results[0])).reshape(shape)
+        assert view is not None  # as only dimensions of extent 1 change
+        with ir.InsertionPoint(op):
+            operands.append(_made((base, _narrowed(view)), op.location))
+    with ir.InsertionPoint(op):
+        kind = ir.RankedTensorType.get(shape, element_type_of(op.results[0]))
+        made = ir.Operation.create(op.name, [kind], operands, attributes_of(op), loc=op.location)
+    return made.results[0]
+
+
 def _feeds_contraction(value: ir.Value) -> bool:
     """Whether a value is read by elementwise ops alone, the last of which a contraction reads.
 
@@ -211,7 +275,7 @@ def _moved(op: ir.Operation, viewed: _Viewed) -> ir.Operation:
         strides = tuple(0 if dim is None else steps[dim] for dim in dims)
         shape, seen = tuple(extents), StridedView(shape_of(result), strides)
         inputs = [(viewed.base, StridedView.of_shape(shape_of(viewed.base)))]
-    elif _width(result) > _width(viewed.base) and not _feeds_contraction(result):
+    elif _width(result) > _width(viewed.base) and not _is_widened_once(result, viewed.base):
         raise Declined("wider", "its result has wider elements than the tensor that is viewed")
     else:
         inputs = [_viewed_before(value, seen, shape) for value in op.operands]

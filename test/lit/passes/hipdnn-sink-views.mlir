@@ -159,3 +159,56 @@ func.func @earlier(%a: tensor<8x4xf32>, %b: tensor<4x6xf32>, %c: tensor<8x3xf32>
   %4 = "hipdnn.pointwise"(%1, %3) {mode = "mul"} : (tensor<6x8xf32>, tensor<6x1xf32>) -> tensor<6x8xf32>
   return %4 : tensor<6x8xf32>
 }
+
+// -----
+
+// A number for each image is computed with the dimensions that images have.
+
+// CHECK-LABEL: func.func @number_of_images
+// CHECK:         %[[S:.*]] = "hipdnn.view"(%arg0) {offset = 0 : i64, strides = array<i64: 2, 0, 0>} : (tensor<8xf32>) -> tensor<4x1x1xf32>
+// CHECK:         %[[R:.*]] = "hipdnn.pointwise"(%[[S]]) {mode = "sqrt"} : (tensor<4x1x1xf32>) -> tensor<4x1x1xf32>
+// CHECK:         %[[M:.*]] = "hipdnn.pointwise"(%[[R]], %{{.*}}) {mode = "mul"} : (tensor<4x1x1xf32>, {{.*}}) -> tensor<4x1x1xf32>
+// CHECK-NEXT:    "hipdnn.pointwise"(%arg1, %[[M]]) {mode = "mul"}
+func.func @number_of_images(%t: tensor<8xf32>, %x: tensor<4x3x5xf32>) -> tensor<4x3x5xf32> {
+  %two = arith.constant dense<2.0> : tensor<1xf32>
+  %0 = "hipdnn.view"(%t) {offset = 0 : i64, strides = array<i64: 2>} : (tensor<8xf32>) -> tensor<4xf32>
+  %1 = "hipdnn.pointwise"(%0) {mode = "sqrt"} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = "hipdnn.pointwise"(%1, %two) {mode = "mul"} : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 1, 0, 0>} : (tensor<4xf32>) -> tensor<4x1x1xf32>
+  %4 = "hipdnn.pointwise"(%x, %3) {mode = "mul"} : (tensor<4x3x5xf32>, tensor<4x1x1xf32>) -> tensor<4x3x5xf32>
+  return %4 : tensor<4x3x5xf32>
+}
+
+// -----
+
+// It stays in the shape of the product that computes it, and of what else reads it.
+
+// CHECK-LABEL: func.func @shared_numbers
+// CHECK:         "hipdnn.pointwise"(%{{.*}}) {mode = "sqrt"} : (tensor<4x1xf32>) -> tensor<4x1xf32>
+// CHECK:         "hipdnn.pointwise"(%{{.*}}) {mode = "exp"} : (tensor<4xf32>) -> tensor<4xf32>
+func.func @shared_numbers(%a: tensor<4x8xf32>, %b: tensor<8x1xf32>, %t: tensor<4xf32>, %x: tensor<4x3x5xf32>) -> (tensor<4x3x5xf32>, tensor<4xf32>) {
+  %p = "hipdnn.matmul"(%a, %b) : (tensor<4x8xf32>, tensor<8x1xf32>) -> tensor<4x1xf32>
+  %0 = "hipdnn.pointwise"(%p) {mode = "sqrt"} : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 0, 0>} : (tensor<4x1xf32>) -> tensor<4x1x1xf32>
+  %2 = "hipdnn.pointwise"(%x, %1) {mode = "mul"} : (tensor<4x3x5xf32>, tensor<4x1x1xf32>) -> tensor<4x3x5xf32>
+  %3 = "hipdnn.pointwise"(%t) {mode = "exp"} : (tensor<4xf32>) -> tensor<4xf32>
+  %4 = "hipdnn.view"(%3) {offset = 0 : i64, strides = array<i64: 1, 0, 0>} : (tensor<4xf32>) -> tensor<4x1x1xf32>
+  %5 = "hipdnn.pointwise"(%2, %4) {mode = "mul"} : (tensor<4x3x5xf32>, tensor<4x1x1xf32>) -> tensor<4x3x5xf32>
+  return %5, %3 : tensor<4x3x5xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A comparison that is only returned as numbers is widened in its kernel.
+
+// CHECK-LABEL: func.func @returned_numbers
+// CHECK:         %[[C:.*]] = "hipdnn.pointwise"(%arg0, %{{.*}}) {mode = "cmp_gt"} : {{.*}} -> tensor<2x1x16xi1>
+// CHECK-NEXT:    %[[F:.*]] = "hipdnn.pointwise"(%[[C]]) {mode = "identity"} : (tensor<2x1x16xi1>) -> tensor<2x1x16xf32>
+// CHECK-NEXT:    %[[V:.*]] = "hipdnn.view"(%[[F]])
+// CHECK-NEXT:    return %[[V]]
+func.func @returned_numbers(%a: tensor<2x1x16xf32>, %b: tensor<2x1x1xf32>) -> tensor<2x16xf32> {
+  %0 = "hipdnn.pointwise"(%a, %b) {mode = "cmp_gt"} : (tensor<2x1x16xf32>, tensor<2x1x1xf32>) -> tensor<2x1x16xi1>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 16, 1>} : (tensor<2x1x16xi1>) -> tensor<2x16xi1>
+  %2 = "hipdnn.pointwise"(%1) {mode = "identity"} : (tensor<2x16xi1>) -> tensor<2x16xf32>
+  return %2 : tensor<2x16xf32>
+}
