@@ -24,8 +24,8 @@ class HipdnnSinkViewsPass(Pass):
     A reduction of what an elementwise op makes moves likewise if the view only reorders dimensions,
     or adds and drops those of extent 1.
 
-    Elementwise ops are computed with the dimensions of extent 1 that the only view of them adds for
-    ops that broadcast it, as those of a number for each image.
+    If only a view reads an elementwise op, and adds dimensions of extent 1 for ops that broadcast
+    the result, such as a number per image, then the op is computed in the shape of the view.
 
     A view of a tensor with widened elements, such as a half of a head that is rotated in f32, is
     taken before they are widened: what reads the view then widens what it reads.
@@ -78,7 +78,7 @@ class HipdnnSinkViewsPass(Pass):
             raised = sum(raise_reshape(op.operation) for op in list(block.operations))
             if raised:
                 state.count("raised-reshapes", raised)
-                erase_unused(block, "hipdnn.view", "hipdnn.pointwise", "arith.constant")
+                erase_unused(block, "hipdnn.view", "arith.constant")
             ops = [op.operation for op in block.operations]
             if not any(map(reorders, ops)):
                 continue

@@ -171,6 +171,20 @@ def test_broadcast_elements_are_computed_again(
     assert len(Partitioner(COST).partition(program)) == groups
 
 
+def test_a_norm_computes_what_it_broadcasts_twice() -> None:
+    def compute(seconds: float) -> float:
+        program = Program()
+        column = Facts("exp", Role.ELEMENTWISE, (512, 1), (512, 1), seconds, 8)
+        sums = Facts("add", Role.ELEMENTWISE, (512, 1024), (512, 1024), 1e-9, 512)
+        norm = Facts("norm", Role.NORM, (512, 1024), (512, 1024), 1e-9, 512)
+        first = program.op(column, [program.value(2048)], [2048])
+        second = program.op(sums, [program.value(4 << 19), *program.made[first]], [4 << 19])
+        program.op(norm, program.made[second], [4 << 19])
+        return COST.time(program, {0, 1, 2}).compute
+
+    assert compute(2e-9) - compute(1e-9) == pytest.approx(2 * 1024 * 1e-9)
+
+
 def test_an_anchor_decides_what_is_smaller_than_the_loops() -> None:
     program = Program()
     row = Facts("exp", Role.ELEMENTWISE, (1, 1024), (1, 1024), 1e-12, 1)

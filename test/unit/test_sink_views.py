@@ -15,6 +15,7 @@ from programs import run_passes
 import hipgraft
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.strided_view import StridedView, row_major_strides
+from hipgraft.passmanager.registry import pass_class
 
 Array = Any
 SHAPES = ((6, 8), (8, 6), (2, 3, 8), (3, 8, 2), (1, 8, 2, 3), (48,))
@@ -184,3 +185,28 @@ def test_moved_ops_compute_the_same(seed: int, target: str, tmp_path: Path):
 
 def test_random_programs_have_ops_to_move():
     assert sum(moved(random_program(seed)[0]) for seed in range(4)) >= 8
+
+
+@pytest.mark.parametrize(("count", "moved"), [(40, 40), (64, 64), (65, 0), (3000, 0)])
+def test_chains_of_numbers_move_up_to_a_length(count: int, moved: int) -> None:
+    """Each op reads the one before it twice, which must not double the work."""
+    kind, wide, value = "tensor<4xf32>", "tensor<4x1x1xf32>", "%t"
+    lines: list[str] = []
+    for number in range(count):
+        read, value = value, f"%v{number}"
+        lines.append(
+            f'{value} = "hipdnn.pointwise"({read}, {read}) {{mode = "mul"}} '
+            f": ({kind}, {kind}) -> {kind}"
+        )
+    text = f"""func.func @f(%t: {kind}, %x: tensor<4x3x5xf32>) -> tensor<4x3x5xf32> {{
+      {" ".join(lines)}
+      %r = "hipdnn.view"({value}) {{offset = 0 : i64, strides = array<i64: 1, 0, 0>}}
+        : ({kind}) -> {wide}
+      %y = "hipdnn.pointwise"(%x, %r) {{mode = "mul"}}
+        : (tensor<4x3x5xf32>, {wide}) -> tensor<4x3x5xf32>
+      return %y : tensor<4x3x5xf32>
+    }}"""
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        run_passes(module, pass_class("hipdnn-sink-views")())
+        assert str(module).count(f"({wide}, {wide}) -> {wide}") == moved

@@ -27,12 +27,12 @@ _NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
 
 _CAST = "torch_c.to_builtin_tensor"
 
-_NAMES = (
+_ONE_OVERLOAD = (
     "abs", "bitwise_not", "cat", "clamp", "div.Tensor_mode", "embedding", "flip", "gather",
     "index_select", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "neg",
     "round", "sign", "to.dtype", "trunc", "where.self",
 )  # fmt: skip
-_WITH_OTHER = (
+_TWO_OVERLOADS = (
     "add", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "eq", "ge", "gt", "le", "lt", "mul",
     "ne", "remainder", "sub",
 )  # fmt: skip
@@ -40,8 +40,8 @@ _WITH_OTHER = (
 BY_ELEMENT = frozenset(
     f"torch.aten.{name}"
     for name in (
-        *_NAMES,
-        *(f"{one}.{kind}" for one in _WITH_OTHER for kind in ("Scalar", "Tensor")),
+        *_ONE_OVERLOAD,
+        *(f"{one}.{kind}" for one in _TWO_OVERLOADS for kind in ("Scalar", "Tensor")),
     )
 )
 """Torch ops that compute each element separately, so their kernels can absorb elementwise ops."""

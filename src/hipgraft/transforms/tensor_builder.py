@@ -14,14 +14,10 @@ from typing import Any
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_type_of, shape_of
-from hipgraft.transforms.recognition.constants import (
-    build_constant,
-    constant_array,
-    is_float_constant,
-)
 
 
 @dataclass(frozen=True)
@@ -174,14 +170,20 @@ class TensorBuilder:
         """Returns the window's elements row-major: a constant, or an identity op, once each."""
         key = (tensor.base, tensor.view)
         if key not in self._copies:
-            self._copies[key] = self._whole(self._copy(self.materialize(tensor)))
+            self._copies[key] = self._whole(self._copy(tensor))
         return self._copies[key]
 
-    def _copy(self, window: ir.Value) -> ir.Value:
-        if is_float_constant(window) and (elements := constant_array(window)) is not None:
-            return build_constant(elements, element_type_of(window), "reordered")
-        kind = ir.RankedTensorType(window.type)
-        return hipdnn.pointwise(window, mode="identity", result_type=kind, loc=self.location)
+    def _copy(self, tensor: Tensor) -> ir.Value:
+        shown, source = self.materialize(tensor), defining_op(tensor.base)
+        if source is not None and source.name == "arith.constant":
+            # Imported here because it loads numpy.
+            from hipgraft.transforms.recognition.constants import build_constant, constant_array
+
+            elements = constant_array(shown)
+            if elements is not None:
+                return build_constant(elements, tensor.element_type, "reordered")
+        kind = ir.RankedTensorType.get(tensor.shape, tensor.element_type)
+        return hipdnn.pointwise(shown, mode="identity", result_type=kind, loc=self.location)
 
     def _in_shape_of(
         self, candidate: Tensor, operands: Sequence[Tensor]

@@ -7,7 +7,7 @@ result. So can a reduction of the same dimensions in another order, or with othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hipgraft.dialects import hipdnn
@@ -101,52 +101,72 @@ def _is_view(op: ir.Operation) -> bool:
 
 
 def raise_reshape(op: ir.Operation) -> bool:
-    """Computes elementwise ops with the dimensions of extent 1 that the only view of them adds.
+    """Computes elementwise ops in the shape of a view that adds dimensions of extent 1 to them.
 
-    Ops that broadcast what the view shows can then share a kernel with them. The ops stay if they
-    share one with what computes their operands.
+    The view is the only reader, and its own readers broadcast it: they can then share a kernel with
+    the ops. The ops stay if they share one with what computes their operands.
     """
-    maker = defining_op(op.operands[0]) if op.name == hipdnn.ViewOp.OP_NAME else None
-    if maker is None or not _is_apart(maker):
+    maker = defining_op(op.operands[0]) if _is_view(op) else None
+    moved = [] if maker is None else _apart(maker)
+    if not moved:
         return False
-    shape, before = shape_of(op.results[0]), shape_of(maker.results[0])
+    shape, before = shape_of(op.results[0]), shape_of(moved[0].results[0])
     found = readers(op.results[0])
     broadcasts = all(one.name in ELEMENTWISE and shape_of(one.results[0]) != shape for one in found)
     if not found or not broadcasts or not window(op.results[0])[1].covers(before):
         return False
     if [extent for extent in shape if extent > 1] != [extent for extent in before if extent > 1]:
         return False
-    op.results[0].replace_all_uses_with(_in_shape(maker, shape))
-    op.erase()
-    maker.erase()
+    made: dict[ir.Value, ir.Value] = {}
+    for one in reversed(moved):
+        made[one.results[0]] = _in_shape(one, shape, made)
+    op.results[0].replace_all_uses_with(made[op.operands[0]])
+    for one in (op, *moved):
+        one.erase()
     return True
 
 
-def _is_apart(op: ir.Operation) -> bool:
-    """Whether a pointwise op has one reader, and shares no kernel with what that does not need."""
-    if mode_of(op) in (None, "gen_index") or op.name != hipdnn.PointwiseOp.OP_NAME:
-        return False
-    makers = [defining_op(value) for value in op.operands if _joins(op, value)]
-    return len(readers(op.results[0])) == 1 and all(map(_is_apart, filter(None, makers)))
+_MOST_RAISED = 64
+"""Elementwise ops that move together at most; a longer chain stays."""
 
 
-def _in_shape(op: ir.Operation, shape: Shape) -> ir.Value:
-    """Rebuilds a pointwise op that `_is_apart` in a shape with other dimensions of extent 1."""
+def _apart(last: ir.Operation) -> list[ir.Operation]:
+    """Returns `last` and the pointwise ops before it that are computed for it alone, last first.
+
+    The list is empty if another op computes an operand of one, and could share its kernel.
+    """
+    found = [last]
+    for op in found:
+        if op.name != hipdnn.PointwiseOp.OP_NAME or mode_of(op) == "gen_index":
+            return []
+        if len(readers(op.results[0])) > 1 or len(found) > _MOST_RAISED:
+            return []
+        joined = [defining_op(value) for value in dict.fromkeys(op.operands) if _joins(op, value)]
+        found.extend(one for one in joined if one is not None)
+    return found
+
+
+def _in_shape(op: ir.Operation, shape: Shape, made: Mapping[ir.Value, ir.Value]) -> ir.Value:
+    """Rebuilds a pointwise op in a shape with other dimensions of extent 1.
+
+    Args:
+        op: the op.
+        shape: the new shape of its result.
+        made: what replaces the operands that are in the new shape already.
+    """
     operands: list[ir.Value] = []
-    for value in op.operands:
-        maker = defining_op(value)
-        if maker is not None and _joins(op, value):
-            operands.append(_in_shape(maker, shape))
-            continue
-        base, own = window(value)
-        view = own.expand(shape_of(op.results[0])).reshape(shape)
-        assert view is not None  # as only dimensions of extent 1 change
-        with ir.InsertionPoint(op):
-            operands.append(_made((base, _narrowed(view)), op.location))
+    kind = ir.RankedTensorType.get(shape, element_type_of(op.results[0]))
     with ir.InsertionPoint(op):
-        kind = ir.RankedTensorType.get(shape, element_type_of(op.results[0]))
-        made = ir.Operation.create(op.name, [kind], operands, attributes_of(op), loc=op.location)
-    return made.results[0]
+        for value in op.operands:
+            if value in made:
+                operands.append(made[value])
+                continue
+            base, own = window(value)
+            view = own.expand(shape_of(op.results[0])).reshape(shape)
+            assert view is not None  # as only dimensions of extent 1 change
+            operands.append(_made((base, _narrowed(view)), op.location))
+        created = ir.Operation.create(op.name, [kind], operands, attributes_of(op), loc=op.location)
+    return created.results[0]
 
 
 def _feeds_contraction(value: ir.Value) -> bool:

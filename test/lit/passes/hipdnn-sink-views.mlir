@@ -167,14 +167,16 @@ func.func @earlier(%a: tensor<8x4xf32>, %b: tensor<4x6xf32>, %c: tensor<8x3xf32>
 // CHECK-LABEL: func.func @number_of_images
 // CHECK:         %[[S:.*]] = "hipdnn.view"(%arg0) {offset = 0 : i64, strides = array<i64: 2, 0, 0>} : (tensor<8xf32>) -> tensor<4x1x1xf32>
 // CHECK:         %[[R:.*]] = "hipdnn.pointwise"(%[[S]]) {mode = "sqrt"} : (tensor<4x1x1xf32>) -> tensor<4x1x1xf32>
-// CHECK:         %[[M:.*]] = "hipdnn.pointwise"(%[[R]], %{{.*}}) {mode = "mul"} : (tensor<4x1x1xf32>, {{.*}}) -> tensor<4x1x1xf32>
-// CHECK-NEXT:    "hipdnn.pointwise"(%arg1, %[[M]]) {mode = "mul"}
+// CHECK-NEXT:    %[[M:.*]] = "hipdnn.pointwise"(%[[R]], %{{.*}}) {mode = "mul"} : (tensor<4x1x1xf32>, {{.*}}) -> tensor<4x1x1xf32>
+// CHECK-NEXT:    %[[Q:.*]] = "hipdnn.pointwise"(%[[M]], %[[M]]) {mode = "mul"} : (tensor<4x1x1xf32>, tensor<4x1x1xf32>) -> tensor<4x1x1xf32>
+// CHECK-NEXT:    "hipdnn.pointwise"(%arg1, %[[Q]]) {mode = "mul"}
 func.func @number_of_images(%t: tensor<8xf32>, %x: tensor<4x3x5xf32>) -> tensor<4x3x5xf32> {
   %two = arith.constant dense<2.0> : tensor<1xf32>
   %0 = "hipdnn.view"(%t) {offset = 0 : i64, strides = array<i64: 2>} : (tensor<8xf32>) -> tensor<4xf32>
   %1 = "hipdnn.pointwise"(%0) {mode = "sqrt"} : (tensor<4xf32>) -> tensor<4xf32>
   %2 = "hipdnn.pointwise"(%1, %two) {mode = "mul"} : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
-  %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 1, 0, 0>} : (tensor<4xf32>) -> tensor<4x1x1xf32>
+  %q = "hipdnn.pointwise"(%2, %2) {mode = "mul"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = "hipdnn.view"(%q) {offset = 0 : i64, strides = array<i64: 1, 0, 0>} : (tensor<4xf32>) -> tensor<4x1x1xf32>
   %4 = "hipdnn.pointwise"(%x, %3) {mode = "mul"} : (tensor<4x3x5xf32>, tensor<4x1x1xf32>) -> tensor<4x3x5xf32>
   return %4 : tensor<4x3x5xf32>
 }

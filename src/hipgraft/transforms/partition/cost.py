@@ -163,7 +163,9 @@ class Roofline:
         """
         moved = 0
         matrix = vector = 0.0
-        times = repeats(program, members) | dict.fromkeys(_evaluated_twice(program, members), 2)
+        times = repeats(program, members)
+        for op in _evaluated_twice(program, members):
+            times[op] = 2 * times.get(op, 1)
         walkers = 0
         anchored = 0
         read = set[int]()
