@@ -37,7 +37,8 @@ demo: venv ## compile a ResNet-50 for gfx942, run it on the CPU, compare with on
 	$(BIN)/hipgraft-compile $(MODEL).onnx --target=gfx942 --report -o $(DEMO)/resnet50_gfx942.mlir
 	$(BIN)/hipgraft-run $(MODEL).onnx --device=cpu --input=@$(MODEL).npz --expected=@$(MODEL).npz
 
-check: lint types lit fast ## run all checks and the fast tests: before each commit
+check: lint ## run all checks and the fast tests: before each commit
+	$(MAKE) --jobs=2 --output-sync types fast
 
 test: lint ## run all checks and tests: before each merge
 	$(MAKE) --jobs=2 --output-sync types lit
@@ -55,11 +56,12 @@ lint: venv ## check format and style
 types: venv ## check types
 	$(BIN)/pyright
 
-lit: venv ## run the tests of IR
+lit: venv ## run all tests of IR
 	$(BIN)/lit -sv test/lit
 
-fast: venv ## run the tests in Python without those marked slow
-	$(PYTEST) -m "not slow"
+fast: venv ## run the tests without those marked slow or thorough
+	$(BIN)/lit -sv --param=fast test/lit
+	$(PYTEST) -m "not slow and not thorough"
 
 unit: venv ## run the tests in Python without those marked thorough
 	$(PYTEST) -m "not thorough"

@@ -13,6 +13,8 @@ config.name = "hipgraft"  # noqa: F821
 config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
 config.suffixes = [".mlir", ".test"]  # noqa: F821
 config.excludes = ["Inputs"]  # noqa: F821
+if "fast" not in lit_config.params:  # noqa: F821
+    config.available_features.add("slow")  # noqa: F821
 config.test_source_root = str(ROOT / "test" / "lit")  # noqa: F821
 config.test_exec_root = str(ROOT / "build" / "lit")  # noqa: F821
 

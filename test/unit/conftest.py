@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.own_markers = [one for one in item.own_markers if one.name != "thorough"]
                 item.add_marker(pytest.mark.evaluated)
     for item in items:
-        is_compiling = {"results", "shared_worker"} & {*getattr(item, "fixturenames", ())}
+        is_compiling = "results" in getattr(item, "fixturenames", ())
         if is_compiling or requires_emulator.mark in item.iter_markers("skipif"):
             item.add_marker(pytest.mark.slow)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
@@ -116,12 +116,17 @@ def service_of_all_tests() -> Iterator[CompileService]:
         yield service
 
 
-@pytest.fixture
-def shared_worker(service_of_all_tests: CompileService) -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def shared_worker(
+    request: pytest.FixtureRequest, service_of_all_tests: CompileService
+) -> Iterator[None]:
     """Compiles in a process that serves many tests, because two per test take a second to start.
 
-    For tests of what is compiled, not of how.
+    Tests of how a program is compiled are marked `own_service`.
     """
+    if request.node.get_closest_marker("own_service"):
+        yield
+        return
     with use_service(service_of_all_tests):
         yield
 

@@ -273,6 +273,7 @@ def test_on_gpu_code(case: Case, architecture: str) -> None:
     check_on_gpu_code(case, architecture)
 
 
+@pytest.mark.slow
 def test_each_variant_is_tested_and_differs_from_the_default() -> None:
     taken = {
         case.plan for case in CASES if lower_case(case) != lower_case(replace(case, plan="default"))

@@ -15,7 +15,7 @@ from hipgraft import frontends
 from hipgraft.runtime.host_program.dynamic import input_tensors, result_names
 from hipgraft.tools import arrays, hipgraft_compile, hipgraft_run
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 X, BIAS = np.array([[1.0, -2.0]], np.float32), np.array([3.0, 4.0], np.float32)
 ARRAYS = {"pixels": X, "file": BIAS, "logits": X + BIAS, "kept": np.maximum(X, 0)}

@@ -38,6 +38,7 @@ def test_aligned_resources_are_read(count: int) -> None:
     assert _held(parse_bytecode(data, make_context())) == held
 
 
+@pytest.mark.slow
 def test_whole_pages_are_read() -> None:
     lengths = range(mmap.PAGESIZE - 800, 2 * mmap.PAGESIZE)
     sized = (_bytecode(16, "f" * length) for length in lengths)

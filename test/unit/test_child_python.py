@@ -29,6 +29,7 @@ def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mark"
 
 
+@pytest.mark.slow
 def test_modules_beside_a_model_are_not_imported(mark: Path) -> None:
     environment = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
     tool = Path(sys.executable).parent / "hipgraft-compile"

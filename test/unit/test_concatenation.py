@@ -75,6 +75,7 @@ def expected(values: list[Array], n: int) -> list[Array]:
     return [whole + values[2], abs(whole)]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("element", ["f32", "f16"])
 @pytest.mark.parametrize("n", [4, 16, 18])

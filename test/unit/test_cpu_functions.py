@@ -16,7 +16,7 @@ from hipgraft.codegen.workarounds import without
 from hipgraft.codegen.workarounds.cpu_functions import CPU_FUNCTIONS
 from hipgraft.service import CompileService, InProcess, use_service
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 FUNCTIONS = {
     "Sin": np.sin,

@@ -14,7 +14,7 @@ from hipgraft.codegen.workarounds.cpu_powers import CPU_POWERS
 from hipgraft.service import CompileService, InProcess, use_service
 
 pytestmark = [
-    pytest.mark.usefixtures("shared_worker"),
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
 

@@ -112,6 +112,7 @@ def launch(text: str) -> tuple[int, int]:
     return step.grid[0], step.block[0] * step.block[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -127,6 +128,7 @@ def test_products(text: str, expected: tuple[int, int]) -> None:
     assert launch(text) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "swapped", "has_matrix_instructions"),
     [
@@ -147,6 +149,7 @@ def test_matrix_instructions_take_whole_depths_in_order(
     assert (b"mma.sync" in code) == has_matrix_instructions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [7, 13, 25, 197])
 @pytest.mark.parametrize("element", ["f32", "f16"])
 def test_nothing_is_read_behind_the_last_step_of_a_product(element: str, depth: int) -> None:

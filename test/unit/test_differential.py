@@ -32,17 +32,20 @@ def search(folder: Path, *options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_random_models_are_rewritten_rightly(tmp_path):
     """Evaluated by the reference implementation as the frontend has rewritten them."""
     said = search(tmp_path, "--rewrites", f"--rounds={REWRITES}", "--seed=7")
     assert int(said.split()[0]) > REWRITES / 2  # "N pass, …"
 
 
+@pytest.mark.slow
 def test_random_models_compute_what_onnxruntime_does(tmp_path):
     said = search(tmp_path, f"--rounds={PROGRAMS}", "--seed=11")
     assert int(said.split()[0]) > PROGRAMS / 2
 
 
+@pytest.mark.slow
 def test_a_wrong_result_is_found_and_made_smaller(differential):
     """The search itself: a model whose first result is taken for wrong if it has two rows."""
     Draft, Outcome = differential.Draft, differential.Outcome  # noqa: N806
@@ -58,6 +61,7 @@ def test_a_wrong_result_is_found_and_made_smaller(differential):
     assert least.inputs[0].shape == (2, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "kind"),
     [("raise ValueError('x')", "traceback"), ("import os; os.abort()", "abort"),

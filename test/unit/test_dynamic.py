@@ -35,7 +35,7 @@ from hipgraft.service.cache import Cache
 from hipgraft.service.processes import ProcessWorkers
 from hipgraft.tools import hipgraft_compile, hipgraft_run
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_worker")]
+pytestmark = pytest.mark.slow
 
 
 def reference(model: Path, given: list[Array]) -> Array:

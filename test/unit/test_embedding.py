@@ -150,6 +150,7 @@ def test_a_result_without_a_name_has_a_number() -> None:
         assert [*program.run_named(X)] == ["0"]
 
 
+@pytest.mark.own_service
 def test_progress_stages_and_log(caplog: pytest.LogCaptureFixture) -> None:
     events: list[Started | Progress] = []
     stages: list[str] = []
@@ -175,6 +176,7 @@ def test_a_callback_that_raises_cancels(callback: str) -> None:
         hipgraft.compile(TEXT, "gfx942", **{callback: cancel})
 
 
+@pytest.mark.slow
 def test_types(tmp_path: Path) -> None:
     """A user's type checker finds wrong arguments, and takes all that is documented."""
     right = """

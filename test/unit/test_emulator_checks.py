@@ -174,6 +174,7 @@ LINES = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "flags", "lines"),
     [

@@ -55,6 +55,7 @@ def cycles_of_each(instruction: str, before: str = "", **options: int) -> float:
     return (many - few) * 1e-6 * MI300X.clock / 1000
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("instruction", "cycles"),

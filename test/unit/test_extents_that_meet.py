@@ -17,7 +17,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.runtime.devices import open_device
 from hipgraft.runtime.host_program.interpreter import Executor
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_worker")]
+pytestmark = pytest.mark.slow
 
 Shape = list[str | int]
 

@@ -70,6 +70,7 @@ def run_bundle(device: Device, directory: Path) -> None:
         bundle.run(inputs(), device)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("run", [run_session, run_program, run_interpreter, run_jit, run_bundle])

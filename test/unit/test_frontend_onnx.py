@@ -13,7 +13,7 @@ import hipgraft
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 
 def save(path: Path, nodes, inputs, outputs, constants=None, opset=18, domains=()) -> Path:

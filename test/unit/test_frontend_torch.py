@@ -9,7 +9,7 @@ from hipgraft import frontends
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 IN_PLACE = """\
 func.func @main(%x: !torch.vtensor<[4],f32>, %y: !torch.vtensor<[4],f32>)

@@ -113,6 +113,7 @@ assert b"tanh_fwd" in reduced and len(reduced) < 500, reduced
 """
 
 
+@pytest.mark.slow
 def test_modules_lose_ops_before_bytes() -> None:
     path = os.pathsep.join([str(ROOT), str(ROOT / "test" / "unit")])
     done = subprocess.run(

@@ -19,7 +19,7 @@ from hipgraft.compiler.program import compile
 from hipgraft.hipdnn_io.files import read_file
 from hipgraft.runtime.plan import open_payload
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs" / "hipdnn"
 SAME = {"pre": [1, 1], "post": [1, 1], "stride": [1, 1], "dilation": [1, 1]}

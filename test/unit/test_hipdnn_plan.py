@@ -37,7 +37,7 @@ from hipgraft.native.player import PlayerBundle
 from hipgraft.runtime.plan import open_payload
 from hipgraft.tools import hipgraft_compile
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 INPUTS = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs"
 ROOT = Path(__file__).resolve().parents[2]

@@ -146,6 +146,7 @@ def test_what_does_not_compile_is_told(home: Path, tmp_path: Path) -> None:
         assert any("not applicable" in line and reason in line for line in answer["logged"])
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_no_refusal(home: Path, tmp_path: Path) -> None:
     (tmp_path / "no-folder").touch()
     command = [sys.executable, "-m", "hipgraft.helper"]

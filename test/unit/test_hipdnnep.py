@@ -89,7 +89,7 @@ def expected(arrays: list[np.ndarray]) -> list[np.ndarray]:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.usefixtures("shared_worker")
+@pytest.mark.slow
 @pytest.mark.parametrize("passes", ["", THERE_AND_BACK])
 def test_results(passes: str):
     arrays = inputs()

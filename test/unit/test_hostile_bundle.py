@@ -90,6 +90,7 @@ def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     return [path.read_bytes() for path in sorted(folder.iterdir())]
 
 
+@pytest.mark.slow
 def test_no_changed_header_ends_in_a_traceback(wholes: list[bytes], tmp_path: Path) -> None:
     generator = random.Random(7)
     path = tmp_path / "program.hgb"

@@ -156,6 +156,7 @@ def changed_entry(data: bytes, generator: random.Random) -> bytes:
     return sealed(files)
 
 
+@pytest.mark.slow
 def test_whatever_is_wrong_with_a_kernel_it_is_no_traceback(
     compiled: tuple[Path, Program],
 ) -> None:

@@ -130,6 +130,7 @@ def test_changed_bytes(kind: str, tmp_path: Path) -> None:
             read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "kind", [kind for kind, row in KINDS.items() if isinstance(row[2], dict | list)]
@@ -234,6 +235,7 @@ def test_settings_of_other_things(read: Read, text: str, tmp_path: Path) -> None
     assert caught.value.location.startswith(str(path))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "make",

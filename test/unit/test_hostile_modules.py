@@ -68,6 +68,7 @@ def test_strings_of_bytecode_that_are_not_utf8(word: bytes, bytecode: bytes, tmp
     assert caught.value.location.startswith(str(path))
 
 
+@pytest.mark.slow
 def test_changed_bytecode(bytecode: bytes, tmp_path: Path):
     generator = random.Random(8)
     for number in range(60):
@@ -77,6 +78,7 @@ def test_changed_bytecode(bytecode: bytes, tmp_path: Path):
             read_all(path)
 
 
+@pytest.mark.slow
 def test_changed_host_programs(bytecode: bytes):
     """Of bundles; without a check in another process, seeds 256 and 278 abort this one."""
     for seed in range(250, 280):
@@ -193,6 +195,7 @@ def test_text_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     read_all(path)
 
 
+@pytest.mark.slow
 def test_a_lost_process_says_why():
     assert contained.why_lost(lambda: os.kill(os.getpid(), signal.SIGSEGV)) == (
         "the reader was ended by SIGSEGV"
@@ -257,6 +260,7 @@ def test_signals_reach_the_process_that_works(number: signal.Signals, tmp_path: 
     assert (process.returncode, errors) == (128 + number, "")
 
 
+@pytest.mark.slow
 def test_the_process_that_works_ends_with_its_watcher(tmp_path: Path):
     process = start("print(os.getpid(), flush=True); signal.pause()", tmp_path)
     assert process.stdout is not None

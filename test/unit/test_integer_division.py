@@ -61,7 +61,7 @@ def model(path: Path, dtype: type, count: int) -> Path:
     return save(path, nodes, given, [("quotient", element), ("rest", element)], opset=17)
 
 
-@pytest.mark.usefixtures("shared_worker")
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_divisor(tmp_path: Path, dtype: type):
     least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -78,6 +78,7 @@ def test_every_divisor(tmp_path: Path, dtype: type):
         np.testing.assert_array_equal(rest, modulo)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("divisor", ["0", "-1"])
 def test_the_process_ends_without_the_workaround(divisor: str):
     command = [sys.executable, "-c", RUN_WITHOUT, divisor]

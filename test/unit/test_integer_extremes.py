@@ -12,7 +12,7 @@ from small_onnx import save
 
 import hipgraft
 
-pytestmark = [pytest.mark.usefixtures("shared_worker"), requires_emulator]
+pytestmark = [pytest.mark.slow, requires_emulator]
 
 DTYPES = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float64")
 SHAPES = ((1, 1, 64), (1, 1, 100), (3, 1000), (64, 100), (20, 64, 3))

@@ -88,6 +88,7 @@ def test_runs_and_frees() -> None:
     assert not device._allocations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "nth"),
     [("allocate", 1), ("allocate", 5), ("allocate", 6), ("fill", 1), ("synchronize", 1)],

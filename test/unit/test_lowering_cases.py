@@ -29,6 +29,7 @@ def test_a_case_fails_alone() -> None:
         results["broken"]
 
 
+@pytest.mark.slow
 def test_only_the_batch_of_a_case_is_compiled() -> None:
     lowered: list[str] = []
 

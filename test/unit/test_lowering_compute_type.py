@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
 from lowering_cases import FIELDS, Case, lower_case
 from test_lowering_coverage import MODULES
 
@@ -30,6 +31,7 @@ def is_f32(case: Case) -> bool:
     return elements == {"float32"} and set(case.elements) == {"f32"} and case.target == "cpu"
 
 
+@pytest.mark.slow
 def test_no_arithmetic_in_f32() -> None:
     rounding: dict[str, str] = {}
     for case in (case for module in MODULES for case in module.CASES if is_f32(case)):

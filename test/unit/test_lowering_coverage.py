@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import test_lowering_attention
 import test_lowering_block_scale
 import test_lowering_contractions
@@ -42,6 +43,7 @@ NO_MATTER_OF_NUMBERS = {
 }
 
 
+@pytest.mark.slow
 def test_each_field_has_a_case() -> None:
     for module in MODULES:
         for case in module.CASES:

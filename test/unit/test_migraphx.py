@@ -29,7 +29,7 @@ from hipgraft.passmanager.runner import Runner
 from hipgraft.runtime import run_module
 from hipgraft.runtime.devices import open_device
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 MODULES = sorted((Path(__file__).parent / "migraphx").glob("*.mlir"))
 Array = np.ndarray[Any, Any]

@@ -15,7 +15,7 @@ from hipgraft.host.lowering import lower_host
 from hipgraft.ir.bindings import ir
 from hipgraft.runtime import run_module
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_worker")]
+pytestmark = pytest.mark.slow
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 NAMES = (

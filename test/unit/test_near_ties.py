@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from near_ties import checked
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 
 def case_of(path: Path, elements, wanted, doubled) -> Case:

@@ -12,7 +12,7 @@ from small_onnx import F32, save
 
 import hipgraft
 
-pytestmark = [pytest.mark.usefixtures("shared_worker")]
+pytestmark = pytest.mark.slow
 
 random = np.random.default_rng(5)
 

@@ -82,7 +82,7 @@ def drawn(seed: int) -> Product:
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.usefixtures("shared_worker")
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_on_the_cpu(seed: int, tmp_path: Path) -> None:
     product = drawn(seed)
@@ -103,7 +103,7 @@ def wide(a_type: type, b_type: type, zero: int) -> Product:
 
 @pytest.mark.sampled(3)
 @requires_emulator
-@pytest.mark.usefixtures("shared_worker")
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize(("signs", "zero"), [*zip(SIGNS, (0, 255, 128, 3), strict=True)])
 def test_by_matrix_instructions(
@@ -119,7 +119,7 @@ def test_by_matrix_instructions(
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.usefixtures("shared_worker")
+@pytest.mark.slow
 @pytest.mark.parametrize("signs", SIGNS)
 @pytest.mark.parametrize("per_row", [False, True])
 def test_quantized_results(signs: tuple[type, type], per_row: bool, tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ def compare(draw: Draw, found: list[np.ndarray], wanted: list[np.ndarray]) -> No
             np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_rewrites(name: str, tmp_path: Path) -> None:
     checked = 0
@@ -145,7 +146,7 @@ def test_means_half_way_between_integers(channels_last: int, tmp_path: Path) -> 
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.usefixtures("shared_worker")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
 def test_programs(name: str, tmp_path: Path) -> None:
     draw = MAKERS[name](Source(3))
@@ -288,7 +289,7 @@ class Calibration(quantization.CalibrationDataReader):
         return next(self.left, None)
 
 
-@pytest.mark.usefixtures("shared_worker")
+@pytest.mark.slow
 def test_a_network_that_onnxruntime_quantized(tmp_path: Path) -> None:
     s = Source(0)
     nodes = [

@@ -11,7 +11,7 @@ from small_onnx import F32, I64, check, drawn, save
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 STEPS, BATCH, FEATURES, HIDDEN = 4, 3, 5, 6
 

@@ -31,6 +31,7 @@ def test_a_lost_inference_is_an_error(tmp_path: Path) -> None:
     assert said.startswith("m.onnx: error: invalid ONNX model: its types cannot be inferred: the")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("axis", [(1 << 63) - 1, 2, -3, -(1 << 63)])
 def test_axes_beyond_the_rank_are_errors(axis: int, tmp_path: Path) -> None:
@@ -41,6 +42,7 @@ def test_axes_beyond_the_rank_are_errors(axis: int, tmp_path: Path) -> None:
     assert f"LayerNormalization 'n': axis {axis} is none of 2" in said
 
 
+@pytest.mark.slow
 def test_extents_of_minus_one_are_unknown(tmp_path: Path) -> None:
     """As numbers, they end the inference of these operators."""
     gather = helper.make_node("GatherND", ["x", "i"], ["y"])

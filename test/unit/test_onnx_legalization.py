@@ -12,7 +12,7 @@ import hipgraft
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("amounts", [[0, 1, -1, 0, -1, 2], [0, -2, 3, 0, 1, -4]])

@@ -104,6 +104,7 @@ def read_elsewhere(path: Path) -> tuple[str, int]:
     return "\n".join(said), int(memory)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES)
 def test_memory_is_bounded(case: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from small_onnx import F32, check, drawn, save
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 
 def untyped(path, nodes, inputs, outputs, constants=()):

@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 from small_onnx import F32, I64, check, drawn, results_of, save
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 X = drawn(3, 2, 4)
 

@@ -13,7 +13,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 I32 = TensorProto.INT32
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.sampled(3)

@@ -12,7 +12,7 @@ from small_onnx import drawn, results_of
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 DOMAIN = "ai.onnx.preview.training"
 SETTINGS = {

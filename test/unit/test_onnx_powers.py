@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 from small_onnx import evaluating, results_of, save
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 COUNTS = np.arange(9)
 

@@ -12,7 +12,7 @@ from quantized_models import Pairs, draw
 
 from hipgraft.frontends.onnx.model import read_model
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 
 def products_of(path: Path) -> list[str]:

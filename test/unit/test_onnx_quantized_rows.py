@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 from small_onnx import F32, check, drawn, save
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 CONSTANTS = {
     "w": np.random.default_rng(1).integers(-64, 65, (4, 3)).astype(np.int8),

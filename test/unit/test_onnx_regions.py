@@ -14,7 +14,7 @@ from small_onnx import F32, I64, check, drawn, evaluating, results_of, save
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 
 @evaluating

@@ -13,7 +13,7 @@ from small_onnx import F32, check, drawn, evaluating, results_of, save
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 SMALLER, LARGER = [1, 2, 5, 4], [1, 2, 17, 20]
 FORMS = {

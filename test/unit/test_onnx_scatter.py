@@ -14,7 +14,7 @@ from small_onnx import F32, check, drawn, save
 
 import hipgraft
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.sampled(3)

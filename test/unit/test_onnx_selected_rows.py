@@ -11,7 +11,7 @@ from hipgraft.frontends import load
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.io import walk
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 TOKENS, SLOTS, FEATURES = 5, 2, 4
 W = drawn(FEATURES, FEATURES)

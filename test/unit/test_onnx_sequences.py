@@ -10,7 +10,7 @@ from small_onnx import F32, I64, check, drawn, save
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 BAGS, FEATURES = 3, 4
 

@@ -11,7 +11,7 @@ from small_onnx import F32, I64, check, save
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 
 def drawn_boxes(batches: int, classes: int, count: int) -> dict[str, np.ndarray]:

@@ -16,7 +16,7 @@ from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.tools import hipgraft_run
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 SMALL = {
     TensorProto.FLOAT8E4M3FN: ml_dtypes.float8_e4m3fn,

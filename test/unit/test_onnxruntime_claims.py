@@ -54,6 +54,7 @@ def kinds(answer: dict[str, Any]) -> dict[str, str]:
     return {one["op"]: one["kind"] for one in answer["left"]}
 
 
+@pytest.mark.slow
 def test_whole_model(tmp_path: Path) -> None:
     name = "decoder_f32_tiny"
     model = optimized(onnx.load(MODELS / f"{name}.onnx"), tmp_path, Levels.ORT_ENABLE_EXTENDED)
@@ -86,6 +87,7 @@ def branches() -> onnx.ModelProto:
     )
 
 
+@pytest.mark.slow
 def test_around_data_dependent_shapes(tmp_path: Path) -> None:
     model = branches()
     answer = ask(model, tmp_path / "r")
@@ -122,6 +124,7 @@ def chosen_rows(rows: str) -> onnx.ModelProto:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_rows_that_data_selects(tmp_path: Path) -> None:
     """Their number is unknown, but the frontend takes all of these nodes together."""
     model = chosen_rows("Relu")
@@ -138,6 +141,7 @@ def test_rows_that_data_selects(tmp_path: Path) -> None:
     check(model, answer, drawn(model))
 
 
+@pytest.mark.slow
 def test_given_back(tmp_path: Path) -> None:
     """Determinants of 7 by 7 are refused, which only the compiler finds."""
     model = model_of(
@@ -159,6 +163,7 @@ def test_given_back(tmp_path: Path) -> None:
         ask(model, tmp_path / "strict", fallback="error")
 
 
+@pytest.mark.slow
 def test_bisected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler that fails without a word about where: on one pair of operators."""
     real = trial.compile_program

@@ -67,6 +67,7 @@ def reasons(answer: Mapping[str, Any]) -> dict[str, str]:
     return {one["op"]: one["reason"] for one in answer["left"]}
 
 
+@pytest.mark.slow
 def test_one_program_for_all_extents(tmp_path: Path) -> None:
     model = flat_rows()
     answer = ask(model, tmp_path / "r")
@@ -83,6 +84,7 @@ def test_a_dimension_without_a_name(tmp_path: Path) -> None:
     check(model, answer, {"x": np.ones((5, 3), np.float32)})
 
 
+@pytest.mark.slow
 def test_a_part_of_a_table(tmp_path: Path) -> None:
     """It ends at the table's end, but is no more of one extent for that."""
     model = model_of(
@@ -158,6 +160,7 @@ def test_an_operand_that_is_a_result(tmp_path: Path) -> None:
     check(model, answer, drawn(model, {"n": 3}))
 
 
+@pytest.mark.slow
 def test_names_say_nothing_in_bodies(tmp_path: Path) -> None:
     """The value that a Loop hands on is called as the first one, but may have other extents."""
     nodes = [
@@ -177,6 +180,7 @@ def test_names_say_nothing_in_bodies(tmp_path: Path) -> None:
         check(model, same, drawn(model, {"n": 3}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [3, "n"])
 def test_constants_without_elements(rows: int | str, tmp_path: Path) -> None:
     """Older exporters write them for operands that newer ones omit."""
@@ -197,6 +201,7 @@ def test_constants_without_elements(rows: int | str, tmp_path: Path) -> None:
     check(model, answer, drawn(model, {"n": 3}))
 
 
+@pytest.mark.slow
 def test_extents_of_data_are_left(tmp_path: Path) -> None:
     """Also because they may be 0."""
     model = model_of(

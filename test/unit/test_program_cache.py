@@ -119,6 +119,7 @@ def test_found_program_has_its_aligned_weights(model: Path, counting: Counting) 
     np.testing.assert_allclose(found.run([x])[0], x @ weights, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_each_ingredient_counts(model: Path, counting: Counting) -> None:
     variations: list[dict[str, object]] = [
         {},

@@ -63,6 +63,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
+@pytest.mark.slow
 def test_terminal_shows_a_bar_and_a_line_for_each_worker(tmp_path: Path) -> None:
     command = [*TOOL, model(tmp_path, 6), "--no-cache", "-j2", "-o", tmp_path / "out.mlir"]
     status, shown = on_terminal(command)
@@ -80,6 +81,7 @@ def test_quiet_says_nothing_on_a_terminal(tmp_path: Path) -> None:
     assert on_terminal(command) == (0, "")
 
 
+@pytest.mark.slow
 def test_lines_elsewhere(tmp_path: Path) -> None:
     command = [*TOOL, model(tmp_path, 2), f"--cache-dir={tmp_path / 'c'}", "-o", "/dev/null"]
     said = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
@@ -91,6 +93,7 @@ def test_lines_elsewhere(tmp_path: Path) -> None:
     assert (again.stderr, again.stdout) == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 def test_interrupt_on_a_terminal(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")

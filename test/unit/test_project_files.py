@@ -82,6 +82,6 @@ def test_check_runs_what_test_runs_without_the_slow_tests():
     ).stdout
     pytests = [line for line in recipe.splitlines() if "/pytest " in line]
     assert len(pytests) == 2
-    assert [line for line in pytests if '-m "not slow"' in line] == pytests[:1]
+    assert [line for line in pytests if '-m "not slow and not thorough"' in line] == pytests[:1]
     for tool in ("ruff format --check", "ruff check", "pyright", "lit -sv"):
         assert f"/{tool}" in recipe

@@ -319,6 +319,7 @@ def test_compilation_is_repeatable() -> None:
     assert compile_for(CONV, "gfx942") == compile_for(CONV, "gfx942")
 
 
+@pytest.mark.slow
 def test_compiling_unattended_makes_the_same_code() -> None:
     """Runs in a separate process, because this one compiles unattended."""
     script = (

@@ -82,6 +82,7 @@ def test_of_40_ops_a_graph_with_one_op_is_left_and_valid_at_its_stage(tmp_path: 
     assert not contracts.check(module, "hipdnn-graphs", "")
 
 
+@pytest.mark.slow
 def test_trials_at_the_same_time_find_the_same(tmp_path: Path) -> None:
     found: list[str] = []
     for jobs in ("1", "3"):
@@ -124,6 +125,7 @@ def test_a_result_is_replaced_in_three_ways(form: int, substitute: str) -> None:
         assert f"return {substitute} :" in str(module)
 
 
+@pytest.mark.slow
 def test_an_invalid_module_is_reduced_too(tmp_path: Path) -> None:
     """A rule that the input breaks is asked of none: the breach may be what is searched."""
     wrong = module_text().replace('mode = "tanh_fwd"', 'mode = "no_such_mode"')
@@ -140,6 +142,7 @@ def test_modules_that_mlir_cannot_print_are_not_tried(tmp_path: Path) -> None:
     assert len(inner((tmp_path / "out.mlir").read_text())) == 1
 
 
+@pytest.mark.slow
 def test_attributes_that_the_bindings_cannot_read(tmp_path: Path) -> None:
     """They abort the process where an attribute is looked up by its number."""
     text = module_text().replace("{name = ", '{a.b = loc("x":1:2), a.c = array<ui8: 1>, name = ')
@@ -201,6 +204,7 @@ assert "tanh_fwd" in text and len(text) < len(asm(module))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ['Validity, "keeps"', 'Reducer, "edited"'])
 def test_a_crash_of_a_verifier_or_an_edit_does_not_end_the_search(place: str) -> None:
     text, folder = _CRASHES.format(place=place), Path(__file__).parent

@@ -16,7 +16,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.runtime import boundary
 from hipgraft.runtime.host_program.interpreter import Executor
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_worker")]
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "resnet50_bn_tiny.onnx"

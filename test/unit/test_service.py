@@ -154,6 +154,7 @@ def test_a_full_cache_is_pruned(cache: Cache) -> None:
     assert cache.entries() == []
 
 
+@pytest.mark.slow
 def test_every_kind_of_worker_makes_the_same_bytes() -> None:
     text = graph("one", 8) + graph("two", 16)
     expected = compiled(text, CompileService())
@@ -165,6 +166,7 @@ def test_every_kind_of_worker_makes_the_same_bytes() -> None:
         assert compiled(text, CompileService(ExecutorWorkers(pool))) == expected
 
 
+@pytest.mark.slow
 def test_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
     kinds = "".join(graph(f"g{size}", size) for size in range(8, 512, 8))
     (tmp_path / "graphs.mlir").write_text(kinds)

@@ -27,6 +27,7 @@ def contractions(model: str, target: str) -> dict[str, bool]:
     return {container_key(op): graph_work(op).flops > 0 for op in find_containers(module)}
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("model", MODELS)

@@ -27,12 +27,13 @@ def every_third(path: Path, largest: int) -> tuple[Path, dict[str, np.ndarray]]:
     return save(path, nodes, inputs, [("y", F32), ("i", I64)], constants), inputs
 
 
-@pytest.mark.usefixtures("shared_worker")
+@pytest.mark.slow
 @pytest.mark.parametrize("largest", [0, 1])
 def test_the_best_of_a_slice(tmp_path: Path, largest: int) -> None:
     check(*every_third(tmp_path / "m.onnx", largest))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])
 def test_the_workaround_is_needed(tmp_path: Path, target: str) -> None:

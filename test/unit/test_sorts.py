@@ -57,7 +57,7 @@ def save(path: Path, seed: int) -> list[np.ndarray[Any, Any]]:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.usefixtures("shared_worker")
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", pytest.param("gfx942", marks=requires_emulator)])
 @pytest.mark.parametrize("seed", range(5))
 def test_sorts_of_sorts(seed: int, target: str, tmp_path: Path) -> None:

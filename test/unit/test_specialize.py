@@ -25,7 +25,7 @@ from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.session import Session
 from hipgraft.tools import hipgraft_compile, hipgraft_run
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_worker")]
+pytestmark = pytest.mark.slow
 
 rng = np.random.default_rng(7)
 BATCHES, LENGTHS = (1, 3), (5, 2)  # the largest is neither the first nor the last

@@ -11,7 +11,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.passmanager.runner import Runner
 from hipgraft.pipelines import STAGES, HipgraftConfig, route, stage_of
 
-pytestmark = pytest.mark.usefixtures("shared_worker")
+pytestmark = pytest.mark.slow
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 ORDER = [stage.name for stage in STAGES]

@@ -30,6 +30,7 @@ def in_threads(use: Callable[[int], None], tasks: int = 16) -> None:
         list(pool.map(use, range(tasks)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["session", "bundle", "interpreter", "jit"])
 def test_a_shared_program_gives_each_thread_its_results(kind: str, tmp_path: Path) -> None:
     device = NullDevice("gfx942")
@@ -67,6 +68,7 @@ def test_a_shared_program_on_the_cpu() -> None:
         in_threads(use, len(given))
 
 
+@pytest.mark.slow
 def test_many_compiled_programs_in_threads() -> None:
     """Each has its own runtime, of which the engines share the names."""
 

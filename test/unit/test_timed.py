@@ -126,6 +126,7 @@ def test_on_code_objects() -> None:
     assert 0 < cost.value < float("inf")
 
 
+@pytest.mark.slow
 def test_it_decides_where_it_is_first_and_the_others_may_disagree() -> None:
     """On this device only fused attention is slow, which does the least work."""
     graph = attention(144)

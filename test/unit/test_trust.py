@@ -140,6 +140,7 @@ def test_the_owner_decides_what_is_of_others(tmp_path: Path) -> None:
     assert Cache(tmp_path, trust=True).get(one.key) is not None
 
 
+@pytest.mark.slow
 def test_the_flag_reaches_the_cache(tmp_path: Path) -> None:
     """The kernel of another user is compiled again without `--trust`, and taken with it."""
 

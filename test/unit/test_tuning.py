@@ -104,6 +104,7 @@ def test_matrix_instructions_are_those_of_the_disassembly(
     assert found > 0
 
 
+@pytest.mark.slow
 def test_the_static_cost_model_names_what_is_pathological(
     odd: ir.Operation, kernels: dict[Plan, Kernel]
 ) -> None:
@@ -433,6 +434,7 @@ def test_a_field_of_an_entry_may_not_be_absent(tmp_path: Path) -> None:
         read_database(path)
 
 
+@pytest.mark.slow
 def test_an_unknown_alternative_is_rejected_with_its_reason(odd: ir.Operation) -> None:
     entry = replace(tuned("hipdnn.sdpa=wise", "counted"), graph=container_key(odd))
     entry = replace(entry, compiler=compiler_version())

@@ -296,6 +296,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(6)
 def test_the_compiler_has_the_fault(name: str) -> None:
     target, make = FAULTS[name]
@@ -337,6 +338,7 @@ def _agrees(case: Case, result: Sequence[Any]) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_the_workaround_avoids_it(name: str) -> None:
     target, make = FAULTS[name]
     case = replace(make(), target=target)

@@ -170,8 +170,7 @@ def _compile_for_cpu(
     session = get_session(flags)
     module = _parse(session, text, on_cpu=True)
     kind, host = signature(module), ""
-    session.run(module, compile_to="flow")
-    read_whole_sources(module)
+    _form_dispatches(session, module, text, flags)
     separate_fills(module)
     session.run(module, compile_from="flow", compile_to=_SCHEDULED)
     if is_dynamic(kind):
@@ -245,14 +244,20 @@ def _formed_dispatches(
     module = _parse(session, text)
     kind = signature(module)
     add_result_buffers(module)
+    _form_dispatches(session, module, text, flags)
+    refuse_shared_fills(module)
+    return session, module, kind
+
+
+def _form_dispatches(
+    session: IreeSession, module: ir.Module, text: str, flags: tuple[str, ...]
+) -> None:
     if needs_input_phase(text, flags):
         session.run(module, compile_to="flow")
     else:
         import_builtin(module)
         session.run(module, compile_from="input", compile_to="flow")
     read_whole_sources(module)
-    refuse_shared_fills(module)
-    return session, module, kind
 
 
 def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Module:

@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: rm -rf %t.graphs
 // RUN: hipgraft-opt %s --hipdnn-compile="target=gfx942 engine-graphs=%t.graphs" --remarks -o %t.mlir 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: FileCheck %s < %t.mlir

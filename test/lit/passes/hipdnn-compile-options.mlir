@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s --hipdnn-compile="target=gfx942,gfx1100,cpu save-temps=%t.temps" | FileCheck %s
 // RUN: FileCheck %s --check-prefix=INPUT < %t.temps/relu_0.gfx942.input.mlir
 // RUN: FileCheck %s --check-prefix=SCHEDULE < %t.temps/relu_0.gfx1100.schedule.mlir

@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-compile="target=gfx942 keep-failed" | FileCheck %s
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-compile="target=gfx942 keep-failed" --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 // A container that does not compile is split. This one holds a constant too large for a

@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-compile=target=gfx942 | FileCheck %s
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-compile=target=gfx942 --hipdnn-compile=target=gfx942 | FileCheck %s
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-compile=target=gfx942 --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK

@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s --split-input-file --hipgraft-compile-dynamic=target=gfx942 --remarks 2>&1 \
 // RUN:   | FileCheck %s
 // A dispatch with two results does not compile where shapes are dynamic; two dispatches do.

@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s --split-input-file --migraphx-iree-gen --rock-iree-merge --rock-iree-merge \
 // RUN:   --mlir-print-local-scope | FileCheck %s
 // RUN: hipgraft-opt %s --split-input-file --migraphx-iree-gen --rock-iree-merge \

@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-compile %s --compile-to=hipdnn-graphs --remarks -q -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=MI300X
 // RUN: hipgraft-compile %s --compile-to=hipdnn-graphs --remarks -q -o %t.out.mlir --gpu=mi325x 2>&1 | FileCheck %s --check-prefix=MI325X
 // RUN: hipgraft-compile %s --compile-to=hipdnn-graphs --remarks -q -o %t.out.mlir --target=mi325x 2>&1 | FileCheck %s --check-prefix=MI325X

@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s -o %t.mlir
 // RUN: hipgraft-opt %t.mlir | FileCheck %s
 // RUN: hipgraft-opt %s --emit-bytecode -o %t.mlirbc

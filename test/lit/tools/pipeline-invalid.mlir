@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: not hipgraft-opt %s --pass-pipeline='builtin.module(cse,no-such-pass)' 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not hipgraft-opt %s --pass-pipeline='test-rename-function' 2>&1 | FileCheck %s --check-prefix=NEAREST
 // RUN: not hipgraft-opt %s --pass-pipeline='builtin.module(func.func(cse,test-fail))' 2>&1 | FileCheck %s --check-prefix=NESTED

@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s --convert-hipdnn-to-linalg=target=cpu -o %t.mlir
 // RUN: sed 's/arith.subf/arith.divf/' %t.mlir > %t.edited.mlir
 // RUN: hipgraft-run %t.mlir --device=cpu --quiet | FileCheck %s --check-prefix=DIFFERENCE
