@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 VALUES: tuple[Any, ...] = (
@@ -102,3 +104,19 @@ def _add(parent: Any, key: Any, generator: random.Random) -> None:
 
 
 _CHANGES: tuple[Callable[[Any, Any, random.Random], None], ...] = (_replace, _shift, _remove, _add)
+
+
+def change_json(data: bytes, seeds: Sequence[bytes], generator: random.Random) -> bytes:
+    """Changes a document, or rarely its bytes."""
+    if generator.random() < 0.1:
+        return changed_bytes(data, generator)
+    with suppress(ValueError):
+        document = json.loads(data)
+        changed = changed_document(document, generator)
+        return json.dumps(changed, ensure_ascii=False).encode(errors="surrogatepass")
+    return data
+
+
+def change_any(data: bytes, seeds: Sequence[bytes], generator: random.Random) -> bytes:
+    """Changes bytes."""
+    return changed_bytes(data, generator) if data else b"\0"
