@@ -56,6 +56,15 @@ _DIALECTS_WITHOUT_MODULE = (
 
 _DIALECTS = ("arith_d", "func_d", "gpu_d")
 
+# The dialects of the ops that hipgraft makes: an op of another dialect would be unregistered.
+# Parsers and passes load what they need. Loading all takes three times as long as loading these,
+# and each canonicalization builds the patterns of all loaded dialects.
+_LOADED_DIALECTS = (
+    *("affine", "arith", "cf", "func", "gpu", "linalg", "llvm", "math", "memref", "scf", "tensor"),
+    *("tm_tensor", "torch", "torch_c", "flow", "hal", "stream", "util"),
+    *("iree_linalg_ext", "iree_tensor_ext"),
+)
+
 
 class _Numpy(ModuleType):
     """Imports numpy when an attribute is accessed.
@@ -117,7 +126,9 @@ def make_context() -> ir.Context:
     Unregistered dialects are allowed because `hipdnn` is defined in Python; the pass runner
     verifies its ops. Multithreading is off: Python verifiers under MLIR's threads deadlock.
     """
-    context = ir.Context()
+    context = ir.Context(load_on_create_dialects=())
+    for name in _LOADED_DIALECTS:
+        context.get_dialect_descriptor(name)
     context.allow_unregistered_dialects = True
     context.enable_multithreading(False)
     return context
