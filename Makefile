@@ -26,9 +26,10 @@ help: ## show this list
 
 venv: $(STAMP) ## set up .venv: Python packages at the versions of requirements.lock
 
+# Python itself compiles the modules that are imported, which are few of these packages'.
 $(STAMP): pyproject.toml requirements.lock setup.py $(shell find src -name '*.cpp' -o -name '*.h')
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check \
 	  --constraint requirements.lock --editable '.[dev]'
 	touch $@
 
