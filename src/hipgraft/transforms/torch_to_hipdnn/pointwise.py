@@ -74,12 +74,12 @@ def numbers(mode: str, converter: Converter, op: TorchOp) -> tuple[Tensor, Tenso
     i32 = ir.IntegerType.get_signless(32)
     if mode in _ON_INTEGERS and op.tensor(0).element_type == op.result_element() == i32:
         second = op.optional_tensor(1)
-        if second is None:
+        if second is None and isinstance(op.constant(1), int):
             number = ir.IntegerAttr.get(i32, op.constant(1))
             shape = [1] if op.tensor(0).shape else []
             kind = ir.RankedTensorType.get(shape, i32)
             second = converter.constant(ir.DenseElementsAttr.get_splat(kind, number), op.location)
-        if second.element_type == i32:
+        if second is not None and second.element_type == i32:
             return op.tensor(0), second
     first = op.float_tensor(0)
     return first, _operand(converter, op, 1, first)

@@ -36,6 +36,7 @@ from hipgraft.frontends.onnx.legalization.members import drop_unused
 from hipgraft.frontends.onnx.legalization.optimizers import OPTIMIZERS, TRAINING_DOMAIN
 from hipgraft.frontends.onnx.legalization.pooling import POOLING
 from hipgraft.frontends.onnx.legalization.powers import POWERS
+from hipgraft.frontends.onnx.legalization.products import PRODUCTS
 from hipgraft.frontends.onnx.legalization.quantization import QUANTIZATION
 from hipgraft.frontends.onnx.legalization.quantized_pairs import contract_bytes
 from hipgraft.frontends.onnx.legalization.recurrent import RECURRENT
@@ -76,6 +77,7 @@ REWRITES: Registry[Rewrite] = Registry(
     OPTIMIZERS,
     POOLING,
     POWERS,
+    PRODUCTS,
     QUANTIZATION,
     RECURRENT,
     REDUCTIONS,

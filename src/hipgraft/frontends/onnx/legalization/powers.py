@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 from hipgraft.frontends.onnx.legalization.narrow import TYPES
-from hipgraft.frontends.onnx.legalization.writer import Array, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Array, Rewrite, Writer, is_integer
 from hipgraft.ir.diagnostics import Declined
 
 _BITS = 6  # of the exponents below 64; larger ones are powers of 0, 1 and -1, or overflow
@@ -17,21 +17,17 @@ _ROUNDINGS = 1e-12  # relative error of a power of f64
 def _power(writer: Writer) -> None:
     """`(x, exponent)`: integers to the power of integers or of floats."""
     x, exponent = writer.node.input
-    if not _is_integer(writer, x):
+    if not is_integer(writer, x):
         raise Declined("supported", "it is lowered rightly")
     if any(writer.element(name) in TYPES for name in writer.node.input):
         raise Declined("no-form", "it is rewritten where its type is stored")
     values = writer.graph.constants.get(exponent)
     if values is not None and np.isfinite(values).all() and (values == np.floor(values)).all():
         writer.result(_constant_power(writer, x, np.clip(values, -127, 127).astype(np.int64)))
-    elif _is_integer(writer, exponent):
+    elif is_integer(writer, exponent):
         writer.result(_integer_power(writer, x, exponent))
     else:
         writer.result(_float_power(writer, x, exponent))
-
-
-def _is_integer(writer: Writer, name: str) -> bool:
-    return helper.tensor_dtype_to_np_dtype(writer.element(name)).kind == "i"
 
 
 def _constant_power(writer: Writer, x: str, exponents: Array) -> str:

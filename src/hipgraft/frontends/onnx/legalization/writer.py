@@ -372,3 +372,8 @@ def size_of(shape: Collection[int]) -> int:
 
 def _zero(shape: Sequence[int]) -> int:
     return int(0 in shape)
+
+
+def is_integer(writer: Writer, name: str) -> bool:
+    """Whether a value's elements are signed integers."""
+    return helper.tensor_dtype_to_np_dtype(writer.element(name)).kind == "i"
