@@ -348,6 +348,17 @@ def test_the_workaround_avoids_it(name: str) -> None:
         _compile(case)
 
 
+@requires_emulator
+@pytest.mark.parametrize(("rows", "depth"), [(4, 128), (3, 384)])
+def test_depth_of_sparse_instructions(rows: int, depth: int) -> None:
+    """Transposed left matrices of few rows are read beyond multiples of 128, too."""
+    case = matmul_case("few", (3, rows, depth), (3, depth, 6), "f16", transposed="a")
+    case = replace(case, target="gfx942")
+    with without(WORKAROUNDS["transposed-depth"]):
+        assert not _agrees(case, run_case(case)), "remove the steps of 256 elements of K"
+    case.check(run_case(case))
+
+
 # No op is known whose lowering leaves padding alone, but torch ops may.
 LONE_PADDING = """module {
   func.func @main(%x: tensor<3x5xf32>) -> tensor<5x8xf32> {

@@ -27,6 +27,17 @@ func.func @integers(%x: !torch.vtensor<[4],si64>) -> !torch.vtensor<[4],si64> {
 
 // -----
 
+// REMARK: 'torch.aten.mul.Scalar' stays: operand 0 has integer elements
+// CHECK-LABEL: func.func @fraction_of_integers
+// CHECK:         torch.aten.mul.Scalar
+func.func @fraction_of_integers(%x: !torch.vtensor<[4],si32>) -> !torch.vtensor<[4],si32> {
+  %half = torch.constant.float 5.000000e-01
+  %y = torch.aten.mul.Scalar %x, %half : !torch.vtensor<[4],si32>, !torch.float -> !torch.vtensor<[4],si32>
+  return %y : !torch.vtensor<[4],si32>
+}
+
+// -----
+
 // REMARK: 'torch.aten.view' stays: the result does not fit strides and needs a copy
 // CHECK-LABEL: func.func @needs_copy
 // CHECK:         %[[W:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 1, 8>}

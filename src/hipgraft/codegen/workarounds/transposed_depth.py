@@ -1,4 +1,4 @@
-"""Batches of transposed left matrices whose K is not a multiple of an instruction's."""
+"""Batches of transposed left matrices whose K is not a multiple of what instructions take."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ TRANSPOSED_DEPTH = Workaround(
 _DEPTH = 32
 _VECTOR = 8
 
+# With fewer rows than a vector, and K a multiple of `_SPARSE_DEPTH`, IREE uses instructions for
+# sparse matrices, in steps of `_SPARSE_STEP`.
+_SPARSE_DEPTH = 128
+_SPARSE_STEP = 256
+
 
 def masked_in_depth(emitter: Emitter, a: Tensor, b: Tensor) -> Tensor:
     """Returns the left matrices in a storage order in which reads beyond K are masked.
@@ -42,6 +47,8 @@ def masked_in_depth(emitter: Emitter, a: Tensor, b: Tensor) -> Tensor:
 def _is_unmasked(target: Target, a: Tensor, b: Tensor) -> bool:
     rows, depth = a.rank - 2, a.rank - 1
     is_transposed = rows in a.dims and a.dims.index(depth) < a.dims.index(rows)
-    extents = (a.shape[depth] % _DEPTH, a.shape[rows] % _VECTOR, b.shape[-1] % _VECTOR)
+    is_sparse = a.shape[rows] < _VECTOR and a.shape[depth] % _SPARSE_DEPTH == 0
+    step = _SPARSE_STEP if is_sparse else _DEPTH
+    extents = (a.shape[depth] % step, a.shape[rows] % _VECTOR, b.shape[-1] % _VECTOR)
     is_wide = target.kind is not TargetKind.AMDGPU or bit_width(a.element) != 16
     return is_transposed and all(extents) and not is_wide
