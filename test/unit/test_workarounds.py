@@ -240,6 +240,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
         "gfx1100",
         lambda: weight_gradient((1, 4, 17, 17), (6, 4, 3, 3), "f16", (2, 2)),
     ),
+    "few-rows": ("gfx950", lambda: matmul_case("few", (4, 128), (128, 64), "f16")),
     "grouped-transposes": (
         "gfx942",
         lambda: stored_last("result", (1, 8, 5, 6), (32, 2, 3, 3), [1, 1]),

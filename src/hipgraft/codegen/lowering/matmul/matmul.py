@@ -30,6 +30,7 @@ from hipgraft.codegen.lowering.matmul.split import multiply_in_parts, parts_of_r
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.batched_rows import batch_of, has_innermost_rows
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
+from hipgraft.codegen.workarounds.few_rows import rows_to_add
 from hipgraft.codegen.workarounds.transposed_depth import masked_in_depth
 from hipgraft.dialects.hipdnn import MatmulOp
 from hipgraft.ir.element_types import bit_width
@@ -143,6 +144,10 @@ def multiply(
         order: storage order of the result's dims; if None, logical order unless that does not
             compile. A product that writes an order costs less than transposing its result.
     """
+    more = rows_to_add(emitter.target, a, b)
+    if more:
+        product = _multiply_tall(emitter, a, b, shape, accumulator, more)
+        return emitter.in_order(product, order) if order else product
     rank = len(shape)
     if _is_row_of_columns(emitter.target, a, b):
         made = multiply_joined(emitter, a, [_squeeze(emitter, b, [])], accumulator)
@@ -170,6 +175,22 @@ def multiply(
         return emitter.in_order(product, order or range(rank))
     product = emitter.barrier(product)  # IREE would fuse a transposition into the product
     return emitter.in_order(product, order) if order else product
+
+
+def _multiply_tall(
+    emitter: Emitter, a: Tensor, b: Tensor, shape: Sequence[int], accumulator: str, more: int
+) -> Tensor:
+    """Emits `a · b` like `multiply`, with `more` rows of zeros in each left matrix."""
+    *batch, rows, columns = shape
+    units = [1] * (4 - len(shape))
+    # IREE would fuse the padding and the crop into the product, and fail.
+    tall = emitter.barrier(_deeper(emitter, a, [more, 0]))
+    wide = (*units, *batch, rows + more, columns)
+    product = emitter.barrier(
+        multiply(emitter, tall, _deeper(emitter, b, [0, 0]), wide, accumulator)
+    )
+    none = [0] * (len(wide) - 2)
+    return emitter.reshape(padded(emitter, product, none, [*none[2:], -more, 0]), shape)
 
 
 def _is_row_of_columns(target: Target, a: Tensor, b: Tensor) -> bool:

@@ -1,0 +1,43 @@
+"""Products of few rows of 16-bit elements on targets that IREE gives instructions they lack."""
+
+from __future__ import annotations
+
+import math
+
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.target import Target
+from hipgraft.codegen.workarounds import Effect, Workaround
+from hipgraft.ir.element_types import bit_width
+
+FEW_ROWS = Workaround(
+    name="few-rows",
+    fault="A product of 2 to 8 rows whose K is a multiple of 128 uses matrix instructions for "
+    "sparse matrices. The compiler crashes with those for gfx950, and gfx90a does not have them.",
+    effect=Effect.CRASH,
+    targets="gfx950 and gfx90a: f16 and bf16",
+    remedy="Rows of zeros fill the tile of other matrix instructions, and the result is cropped.",
+)
+
+_TARGETS = ("gfx90a", "gfx950")
+_SPARSE_ROWS = range(2, 9)
+_SPARSE_DEPTH = 128
+
+# The rows of a matrix instruction's tile.
+_TILE = 16
+
+
+@FEW_ROWS.avoids
+def rows_to_add(target: Target, a: Tensor, b: Tensor) -> int:
+    """Returns how many rows of zeros to append to each left matrix.
+
+    Args:
+        target: target of the kernel.
+        a: left matrices [batch..., M, K].
+        b: right matrices [batch..., K, N].
+    """
+    *batch, rows, depth = a.shape
+    # Left matrices that share a right matrix count as one.
+    sharing = 1 if math.prod(b.shape[:-2]) > 1 else math.prod(batch)
+    is_sparse = rows * sharing in _SPARSE_ROWS and depth % _SPARSE_DEPTH == 0
+    is_faulty = target.name in _TARGETS and bit_width(a.element) == 16
+    return _TILE - rows if is_sparse and is_faulty else 0
