@@ -360,6 +360,13 @@ def test_depth_of_sparse_instructions(rows: int, depth: int) -> None:
     case.check(run_case(case))
 
 
+@requires_emulator
+@pytest.mark.parametrize("target", ["gfx950", "gfx90a"])
+def test_few_rows_are_padded_and_cropped(target: str) -> None:
+    case = replace(matmul_case("few", (3, 4, 128), (3, 128, 20), "f16"), target=target)
+    case.check(run_case(case))
+
+
 # No op is known whose lowering leaves padding alone, but torch ops may.
 LONE_PADDING = """module {
   func.func @main(%x: tensor<3x5xf32>) -> tensor<5x8xf32> {

@@ -19,8 +19,9 @@ FEW_ROWS = Workaround(
 )
 
 _TARGETS = ("gfx90a", "gfx950")
-_SPARSE_ROWS = range(2, 9)
-_SPARSE_DEPTH = 128
+# The rows and the multiples of K for which IREE uses matrix instructions for sparse matrices.
+SPARSE_ROWS = range(2, 9)
+SPARSE_DEPTH = 128
 
 # The rows of a matrix instruction's tile.
 _TILE = 16
@@ -38,6 +39,6 @@ def rows_to_add(target: Target, a: Tensor, b: Tensor) -> int:
     *batch, rows, depth = a.shape
     # Left matrices that share a right matrix count as one.
     sharing = 1 if math.prod(b.shape[:-2]) > 1 else math.prod(batch)
-    is_sparse = rows * sharing in _SPARSE_ROWS and depth % _SPARSE_DEPTH == 0
+    is_sparse = rows * sharing in SPARSE_ROWS and depth % SPARSE_DEPTH == 0
     is_faulty = target.name in _TARGETS and bit_width(a.element) == 16
     return _TILE - rows if is_sparse and is_faulty else 0

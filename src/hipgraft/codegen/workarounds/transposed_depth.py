@@ -6,6 +6,7 @@ from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds import Effect, Workaround
+from hipgraft.codegen.workarounds.few_rows import SPARSE_DEPTH, SPARSE_ROWS
 from hipgraft.ir.element_types import bit_width
 
 TRANSPOSED_DEPTH = Workaround(
@@ -21,9 +22,7 @@ TRANSPOSED_DEPTH = Workaround(
 _DEPTH = 32
 _VECTOR = 8
 
-# With fewer rows than a vector, and K a multiple of `_SPARSE_DEPTH`, IREE uses instructions for
-# sparse matrices, in steps of `_SPARSE_STEP`.
-_SPARSE_DEPTH = 128
+# The step in K of matrix instructions for sparse matrices.
 _SPARSE_STEP = 256
 
 
@@ -47,7 +46,7 @@ def masked_in_depth(emitter: Emitter, a: Tensor, b: Tensor) -> Tensor:
 def _is_unmasked(target: Target, a: Tensor, b: Tensor) -> bool:
     rows, depth = a.rank - 2, a.rank - 1
     is_transposed = rows in a.dims and a.dims.index(depth) < a.dims.index(rows)
-    is_sparse = a.shape[rows] < _VECTOR and a.shape[depth] % _SPARSE_DEPTH == 0
+    is_sparse = a.shape[rows] in SPARSE_ROWS and a.shape[depth] % SPARSE_DEPTH == 0
     step = _SPARSE_STEP if is_sparse else _DEPTH
     extents = (a.shape[depth] % step, a.shape[rows] % _VECTOR, b.shape[-1] % _VECTOR)
     is_wide = target.kind is not TargetKind.AMDGPU or bit_width(a.element) != 16

@@ -30,7 +30,7 @@ from hipgraft.codegen.lowering.matmul.split import multiply_in_parts, parts_of_r
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.batched_rows import batch_of, has_innermost_rows
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
-from hipgraft.codegen.workarounds.few_rows import rows_to_add
+from hipgraft.codegen.workarounds.few_rows import SPARSE_ROWS, rows_to_add
 from hipgraft.codegen.workarounds.transposed_depth import masked_in_depth
 from hipgraft.dialects.hipdnn import MatmulOp
 from hipgraft.ir.element_types import bit_width
@@ -44,7 +44,6 @@ _MANY_TILES = 256
 # a hundred times the product, so the reduction is kept whole. Few rows of 16-bit elements are the
 # exception: kept whole, IREE would use instructions for sparse matrices.
 _FEW_RESULTS = 1 << 11
-_SPARSE_ROWS = range(2, 9)
 
 
 @lowers(MatmulOp)
@@ -115,7 +114,7 @@ def split_product(op: MatmulOp, lowering: Lowering, a: Tensor, b: Tensor, parts:
 
 def _is_split_badly(target: Target, a: Tensor, result: Sequence[int]) -> bool:
     is_sparse = target.is_gfx9 and bit_width(a.element) == 16
-    is_sparse &= math.prod(a.shape[:-1]) in _SPARSE_ROWS
+    is_sparse &= math.prod(a.shape[:-1]) in SPARSE_ROWS
     return math.prod(result) <= _FEW_RESULTS and not is_sparse
 
 
