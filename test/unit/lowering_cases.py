@@ -274,8 +274,7 @@ def run_case(case: Case) -> list[Array]:
     if case.target == "cpu":
         return Results([case])[case.name]
     kernel = compile_text(lower_case(case), Target.parse(case.target))
-    shapes = physical_shapes(case)
-    operands = [value.reshape(shape) for value, shape in zip(case.inputs, shapes, strict=True)]
+    operands = [_to_memory(value) for value in case.inputs]
     forms = list(zip(map(np.shape, case.expected), case.elements, strict=True))
     sizes = [
         math.prod(shape) * DTYPES[element].itemsize // (2 if element == "f4E2M1FN" else 1)
@@ -315,14 +314,11 @@ def physical_shapes(case: Case) -> list[tuple[int, ...]]:
 
 
 def _buffer_view(device: Any, value: Array) -> Any:
-    raw = np.ascontiguousarray(value).view(np.uint8).reshape(-1)
-    if ELEMENTS[value.dtype] == "f4E2M1FN":
-        raw = raw[::2] | raw[1::2] << 4  # numpy has a byte for each, memory half a byte
     buffer = device.allocator.allocate_buffer_copy(
         iree_runtime.MemoryType.DEVICE_LOCAL,
         iree_runtime.BufferUsage.DEFAULT | iree_runtime.BufferUsage.MAPPING,
         device,
-        raw,
+        _to_memory(value),
     )
     element = int(_HAL[ELEMENTS[value.dtype]])
     return iree_runtime.HalBufferView(buffer, list(value.shape), element)
@@ -331,6 +327,13 @@ def _buffer_view(device: Any, value: Array) -> Any:
 def _read(view: Any, element: str) -> Array:
     data = view.map().asarray([view.byte_length], np.dtype(np.uint8))
     return from_memory(data, element, view.shape)
+
+
+def _to_memory(value: Array) -> Array:
+    """Returns the bytes of memory that hold the elements of `value`."""
+    raw = np.ascontiguousarray(value).view(np.uint8).reshape(-1)
+    is_packed = ELEMENTS[value.dtype] == "f4E2M1FN"  # numpy has a byte for each
+    return raw[::2] | raw[1::2] << 4 if is_packed else raw
 
 
 def from_memory(data: Array, element: str, shape: Sequence[int]) -> Array:

@@ -94,6 +94,9 @@ NAMES = (
     "fused_gqa_bf16",
     "fused_causal_f16",
     "fused_bias_causal_f16",
+    "causal_f32",
+    "alibi_f32",
+    "fp8_f8E4M3FN",
     "fused_bool_f16",
     "ln_gradient_f32",
     "bn_gradient_f16",
@@ -134,5 +137,13 @@ NAMES = (
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("name", NAMES)
 def test_on_gpu_code(name: str, architecture: str) -> None:
+    case: Case = replace(_ALL[name], target=architecture)
+    case.check(run_case(case))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx950", "gfx1100", "gfx1201"])
+@pytest.mark.parametrize("name", sorted(_ALL))
+def test_all_on_gpu_code(name: str, architecture: str) -> None:
     case: Case = replace(_ALL[name], target=architecture)
     case.check(run_case(case))

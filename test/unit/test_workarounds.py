@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from test_lowering_contractions import (
     matmul_case,
 )
 from test_lowering_gradients import CASES as GRADIENTS
+from test_lowering_ragged import CASES as RAGGED
 
 from hipgraft.codegen.iree.session import IreeSession
 from hipgraft.codegen.layout import Layout
@@ -34,12 +36,15 @@ from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds import Effect, without, workarounds
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.service.job import Job
+from hipgraft.service.processes import ProcessWorkers
 
 ELSEWHERE = {
     "cpu-functions": "test_cpu_functions.py",
     "cpu-powers": "test_cpu_powers.py",
     "extract-of-slice": "test_extract_of_slice.py",
     "integer-division": "test_integer_division.py",
+    "buffer-pointers": "test_workarounds.py",
     "lone-padding": "test_workarounds.py",
     "narrow-floats": "test_cpu_code.py",
     "scatter-dim": "test_onnx_scatter.py",
@@ -248,6 +253,10 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     "operand-gaps": ("gfx1100", with_gaps),
     "padding-taps": ("gfx942", lambda: conv_case("taps", (1, 8, 1, 1), (6, 8, 3, 3), pre=[1, 1])),
     "signed-extremes": ("gfx942", largest_of_negative),
+    "partial-widening": (
+        "gfx942",
+        lambda: matmul_case("widened", (3, 40, 20), (3, 20, 16), "f8E4M3FN", result="f32"),
+    ),
     "single-window": ("cpu", lambda: conv_case("one", (1, 4, 7, 7), (6, 4, 3, 3), stride=[5, 5])),
     "counted-booleans": ("gfx942", counted_booleans),
     "single-position": ("gfx942", lambda: stored_last("image", (1, 8, 5, 3), (8, 4, 3, 3), [0, 0])),
@@ -360,11 +369,35 @@ def test_depth_of_sparse_instructions(rows: int, depth: int) -> None:
     case.check(run_case(case))
 
 
+FEW_ROWS = {
+    "products": lambda: matmul_case("few", (3, 4, 128), (3, 128, 20), "f16"),
+    "positions": lambda: conv_case("few", (1, 128, 2, 3), (20, 128, 1, 1), "f16"),
+    "images": lambda: conv_case("few", (4, 128, 2, 2), (20, 128, 1, 1), "f16", stride=[2, 2]),
+    "channels": lambda: weight_gradient((1, 4, 8, 16), (20, 4, 1, 1), "f16", (1, 1)),
+    "groups": lambda: weight_gradient((1, 8, 8, 16), (20, 4, 1, 1), "f16", (1, 1)),
+}
+
+
 @requires_emulator
 @pytest.mark.parametrize("target", ["gfx950", "gfx90a"])
-def test_few_rows_are_padded_and_cropped(target: str) -> None:
-    case = replace(matmul_case("few", (3, 4, 128), (3, 128, 20), "f16"), target=target)
+@pytest.mark.parametrize("make", FEW_ROWS.values(), ids=FEW_ROWS)
+def test_few_rows_are_padded_and_cropped(make: Callable[[], Case], target: str) -> None:
+    case = replace(make(), target=target)
     case.check(run_case(case))
+
+
+@pytest.mark.slow
+def test_crash_on_buffer_pointers() -> None:
+    """A worker that crashes is started again with other flags."""
+    case = replace(named(RAGGED, "partly_packed_f32"), target="gfx942")
+    flags = Target.parse("gfx942").default_flags
+    job = Job("attention", "gfx942", flags, lower_case(case))
+    with closing(ProcessWorkers(1)) as workers:
+        with without(WORKAROUNDS["buffer-pointers"]):
+            ((_, failed),) = workers.run([job], lambda *_: None)
+        ((_, compiled),) = workers.run([job], lambda *_: None)
+    assert "SIGSEGV" in str(failed.error), "remove the workaround buffer-pointers"
+    assert compiled.kernel is not None
 
 
 # No op is known whose lowering leaves padding alone, but torch ops may.

@@ -40,6 +40,7 @@ from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
 from hipgraft.codegen.workarounds.integer_division import guard_divisions
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
+from hipgraft.codegen.workarounds.partial_widening import separate_widening
 from hipgraft.codegen.workarounds.shared_fills import refuse_shared_fills, separate_fills
 from hipgraft.codegen.workarounds.shared_positions import separate_positions
 from hipgraft.codegen.workarounds.signed_extremes import reorder_extremes
@@ -269,6 +270,7 @@ def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Modul
         guard_divisions(module)
     else:
         reorder_extremes(module)
+        separate_widening(module)
     expand_functions(module, only_constants=not on_cpu)
     expand_powers(module, only_constants=not on_cpu)
     if is_dynamic(signature(module)):

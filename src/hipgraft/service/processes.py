@@ -10,12 +10,13 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import IO, Any
 
 from hipgraft.codegen.iree.session import PROGRAM
+from hipgraft.codegen.workarounds.buffer_pointers import flags_after_crash
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 from hipgraft.ir.signals import deferred
 from hipgraft.service.child_python import child_environment, python_command
@@ -263,6 +264,8 @@ class ProcessWorkers:
         self._end(worker)
         queued.reasons.append(reason)
         if len(queued.reasons) < _ATTEMPTS:
+            flags = flags_after_crash(queued.job.target, queued.job.flags, reason)
+            queued.job = replace(queued.job, flags=flags)
             return None
         times = "twice" if len(set(queued.reasons)) == 1 else f"after {queued.reasons[0]}"
         error = CodegenError(f"{reason} ({times})")

@@ -138,11 +138,11 @@ def _largest_apart(emitter: Emitter, x: Tensor, is_least: bool) -> tuple[Tensor,
     length = count // parts
 
     def of_part(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        key, index = _key(scalars, arguments[0], is_least), scalars.cast(scalars.index(3), "i64")
+        key, index = _key(scalars, arguments[0], is_least), scalars.cast(scalars.index(2), "i64")
         return _better(scalars, [key, index], arguments[1:])
 
     def of_all(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        part, extent = scalars.cast(scalars.index(2), "i64"), scalars.constant(length, "i64")
+        part, extent = scalars.cast(scalars.index(1), "i64"), scalars.constant(length, "i64")
         start = scalars.op("arith.muli", part, extent)
         index = scalars.op("arith.addi", start, arguments[1])
         return _better(scalars, [arguments[0], index], arguments[2:])

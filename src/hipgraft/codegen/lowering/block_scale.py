@@ -74,14 +74,13 @@ def _repeated(
     emitter: Emitter, scale: Tensor, blocks: Sequence[int], shape: Sequence[int]
 ) -> Tensor:
     """Emits the scale of each element."""
-    source = emitter.logical(scale)
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
         indices = [
             scalars.op("arith.divui", scalars.index(dim), scalars.constant(block, "index"))
             for dim, block in enumerate(blocks)
         ]
-        return [scalars.element(source, *indices)]
+        return [scalars.element(scale, *indices)]
 
     init = emitter.empty(Tensor.logical("", shape, scale.element))
     return emitter.generic("repeated", [], [init], body, shape=shape)[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from hipgraft.codegen.lowering.context import Lowering
-from hipgraft.codegen.lowering.emit.flat import Read, element_at
+from hipgraft.codegen.lowering.emit.flat import Read
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -97,7 +97,7 @@ class Elements:
         """Returns the elements of a tensor."""
 
         def read(scalars: ScalarEmitter, indices: list[Scalar]) -> Scalar:
-            return element_at(scalars, tensor, indices)
+            return scalars.element(tensor, *indices)
 
         return cls(tensor.shape, tensor.element, read, (tensor,), tensor)
 

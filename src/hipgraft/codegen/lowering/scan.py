@@ -95,7 +95,7 @@ def _running(
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         value, total = arguments
         is_before = scalars.compare(
-            "le" if counts_itself else "lt", scalars.index(3), scalars.index(1)
+            "le" if counts_itself else "lt", scalars.index(2), scalars.index(1)
         )
         more = Arithmetic(scalars, accumulator).add(total, scalars.cast(value, accumulator))
         return [scalars.select(is_before, more, total)]

@@ -110,7 +110,7 @@ def _scattered(
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         at, value, total = arguments
-        row = scalars.cast(scalars.index(dim + 1), at.type)
+        row = scalars.cast(scalars.index(dim), at.type)
         combined = combine(
             Arithmetic(scalars, accumulator), total, scalars.cast(value, accumulator)
         )

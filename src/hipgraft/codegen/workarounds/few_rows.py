@@ -24,10 +24,16 @@ SPARSE_ROWS = range(2, 9)
 SPARSE_DEPTH = 128
 
 # The rows of a matrix instruction's tile.
-_TILE = 16
+TILE_ROWS = 16
 
 
 @FEW_ROWS.avoids
+def fails_on_rows(target: Target, element: str, rows: int, depth: int) -> bool:
+    """Returns whether IREE fails on a product of a [rows, depth] matrix."""
+    is_sparse = rows in SPARSE_ROWS and depth % SPARSE_DEPTH == 0
+    return is_sparse and target.name in _TARGETS and bit_width(element) == 16
+
+
 def rows_to_add(target: Target, a: Tensor, b: Tensor) -> int:
     """Returns how many rows of zeros to append to each left matrix.
 
@@ -39,6 +45,4 @@ def rows_to_add(target: Target, a: Tensor, b: Tensor) -> int:
     *batch, rows, depth = a.shape
     # Left matrices that share a right matrix count as one.
     sharing = 1 if math.prod(b.shape[:-2]) > 1 else math.prod(batch)
-    is_sparse = rows * sharing in SPARSE_ROWS and depth % SPARSE_DEPTH == 0
-    is_faulty = target.name in _TARGETS and bit_width(a.element) == 16
-    return _TILE - rows if is_sparse and is_faulty else 0
+    return TILE_ROWS - rows if fails_on_rows(target, a.element, rows * sharing, depth) else 0

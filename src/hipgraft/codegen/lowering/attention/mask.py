@@ -120,7 +120,6 @@ class Mask:
             name: _broadcastable(name, value) for name, value in values.items() if value is not None
         }
         blocks = lowering.optional(op.block_mask) if isinstance(op, SdpaOp) else None
-        blocks = None if blocks is None else lowering.emitter.logical(blocks)
         return cls(Bounds.of(op), tensors, blocks, shape_of(op.q)[1] if op.alibi_mask else 0)
 
     @property
@@ -175,9 +174,7 @@ def rows_in_use(lowering: Lowering, value: ir.Value, lengths: ir.Value | None) -
         used = scalars.compare("lt", scalars.index(2), scalars.cast(length, "index"))
         return [scalars.select(used, element, scalars.constant(0, element.type))]
 
-    # The body indexes loops in logical order, so the operand has to be stored in that order.
-    ordered = lowering.emitter.logical(rows)
-    return lowering.emitter.pointwise("in_use", [ordered, counts], rows.shape, rows.element, body)
+    return lowering.emitter.pointwise("in_use", [rows, counts], rows.shape, rows.element, body)
 
 
 def _alibi(m: Arithmetic, heads: int) -> Scalar:

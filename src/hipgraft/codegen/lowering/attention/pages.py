@@ -26,7 +26,7 @@ def keys_and_values(op: SdpaOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
 def _gather(op: SdpaOp, lowering: Lowering, pages: ir.Value, table: ir.Value) -> Tensor:
     """Emits the sequence of each batch; row `j` is row `j % size` of page `table[j / size]`."""
     emitter = lowering.emitter
-    pool = emitter.logical(lowering.tensor(pages))
+    pool = lowering.tensor(pages)
     batches = lowering.tensor(op.q).shape[0]
     entries = lowering.tensor(table)
     entries = emitter.reshape(entries, [batches, prod(entries.shape) // batches])

@@ -180,8 +180,9 @@ def _scaled(
 
 
 def _largest(emitter: Emitter, value: Tensor) -> Tensor:
-    dims = range(value.rank)
-    return reduce_dims(emitter, ReductionMode.AMAX, value, dims, value.element)
+    # IREE would fuse a transposition of the product into the reduction, and fail.
+    flat = emitter.reshape(emitter.barrier(value), [prod(value.shape)])
+    return reduce_dims(emitter, ReductionMode.AMAX, flat, [0], value.element)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from hipgraft.codegen.lowering.emit.windows import spread
 from hipgraft.codegen.products import has_window_products
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
+from hipgraft.codegen.workarounds.few_rows import TILE_ROWS, fails_on_rows
 from hipgraft.codegen.workarounds.grouped_filters import group_filters_to_add
 from hipgraft.codegen.workarounds.interleaved_products import fails_interleaved
 from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation
@@ -43,7 +44,7 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
     If windows do not overlap, each element of `dx` is one product.
     """
     emitter, params = lowering.emitter, ConvParams.of(op)
-    dy, w = emitter.logical(lowering.tensor(op.dy)), emitter.logical(lowering.tensor(op.w))
+    dy, w = (emitter.logical(emitter.widened(lowering.tensor(value))) for value in (op.dy, op.w))
     if op.conv_mode is ConvMode.CONVOLUTION:
         w = flipped(emitter, w)
     shape = shape_of(op.dx)
@@ -93,7 +94,7 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     if _is_large(op) and _fills_vectors(op) and _can_be_copied(op, lowering.target):
         return lower_wgrad_batch_last(op, lowering)
     emitter = lowering.emitter
-    x, dy = emitter.logical(lowering.tensor(op.x)), emitter.logical(lowering.tensor(op.dy))
+    x, dy = (emitter.logical(emitter.widened(lowering.tensor(value))) for value in (op.x, op.dy))
     shape = shape_of(op.dw)
     groups = x.shape[1] // shape[1]
     result = Tensor.logical("", shape, accumulator_type(op, x.element, dy.element))
@@ -106,11 +107,10 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
         x, dy = (resized(emitter, value, 0, 1) for value in (x, dy))
     if groups > 1:
         return _finished(op, lowering, _grouped_wgrad(lowering, params, x, dy, result))
-    init = emitter.filled(result, 0)
     # Splitting this reduction costs more than it gains. Grouped ones may be split, because with
     # many small groups an unsplit reduction takes minutes to compile.
     emitter.whole_reductions = True
-    return _finished(op, lowering, _correlated(lowering, params, x, dy, init))
+    return _finished(op, lowering, _correlated(lowering, params, x, dy, result))
 
 
 def _grouped_wgrad(
@@ -124,8 +124,7 @@ def _grouped_wgrad(
     more = group_filters_to_add(lowering.target, x.element, filters // groups)
     dy = resized(emitter, dy, 2, more)
     shape = (groups, filters // groups + more, channels, *window)
-    init = emitter.filled(Tensor.logical("", shape, result.element), 0)
-    dw = _correlated(lowering, params, x, dy, init)
+    dw = _correlated(lowering, params, x, dy, Tensor.logical("", shape, result.element))
     return emitter.reshape(resized(emitter, dw, 1, -more), result.shape)
 
 
@@ -154,7 +153,7 @@ def _can_be_copied(op: ConvWgradOp, target: Target) -> bool:
 def lower_wgrad_batch_last(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     """Copies both operands batch last, so that the elements that are summed are contiguous."""
     emitter, shape = lowering.emitter, shape_of(op.dw)
-    x, dy = emitter.logical(lowering.tensor(op.x)), emitter.logical(lowering.tensor(op.dy))
+    x, dy = (emitter.logical(emitter.widened(lowering.tensor(value))) for value in (op.x, op.dy))
     swapped = (1, 0, *range(2, x.rank))
     last = (0, *range(2, x.rank), 1)
     result = Tensor.logical(
@@ -171,13 +170,26 @@ def lower_wgrad_batch_last(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tens
 
 
 def _correlated(
-    lowering: Lowering, params: ConvParams, x: Tensor, dy: Tensor, init: Tensor
+    lowering: Lowering, params: ConvParams, x: Tensor, dy: Tensor, result: Tensor
 ) -> Tensor:
     """Emits the products of `dy` [n, g, k, ...] and `x` [n, g, c, ...]; the dim g is optional."""
-    (x_map, dy_map, dw_map), kinds = _wgrad_loops(params, grouped=x.rank > len(params.stride) + 2)
+    emitter, spatial = lowering.emitter, len(params.stride)
+    *outer, channels = result.shape[:-spatial]
+    depth = prod(dy.shape[-spatial:]) * dy.shape[0]
+    if set(result.shape[-spatial:]) == {1} and fails_on_rows(
+        lowering.target, x.element, channels, depth
+    ):
+        # IREE would fuse the padding and the crop into the product, and fail.
+        more = TILE_ROWS - channels
+        x = emitter.barrier(resized(emitter, x, len(outer), more))
+        wide = replace(result, shape=(*outer, TILE_ROWS, *result.shape[-spatial:]))
+        dw = emitter.barrier(_correlated(lowering, params, x, dy, wide))
+        return resized(emitter, dw, len(outer), -more)
+    (x_map, dy_map, dw_map), kinds = _wgrad_loops(params, grouped=x.rank > spatial + 2)
+    init = emitter.filled(result, 0)
     if confuses_factors(lowering.target, x) or not starts_with_x(lowering.target):
-        return lowering.emitter.contraction("dw", dy, x, init, [dy_map, x_map, dw_map], kinds)
-    return lowering.emitter.contraction("dw", x, dy, init, [x_map, dy_map, dw_map], kinds)
+        return emitter.contraction("dw", dy, x, init, [dy_map, x_map, dw_map], kinds)
+    return emitter.contraction("dw", x, dy, init, [x_map, dy_map, dw_map], kinds)
 
 
 def _wgrad_loops(params: ConvParams, *, grouped: bool) -> tuple[list[str], list[str]]:

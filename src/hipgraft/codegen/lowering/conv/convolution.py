@@ -26,8 +26,10 @@ from hipgraft.codegen.lowering.emit.padding import padded, resized
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
 from hipgraft.codegen.workarounds.few_filters import filters_to_add
+from hipgraft.codegen.workarounds.few_rows import fails_on_rows
 from hipgraft.codegen.workarounds.filter_order import is_misordered
 from hipgraft.codegen.workarounds.grouped_filters import group_filters_to_add
 from hipgraft.codegen.workarounds.grouped_transposes import mixes_up_groups
@@ -145,11 +147,7 @@ def _convolved(
     if is_single or has_swapped_dims(x, lowering.target):
         x = emitter.materialized(emitter.in_order(x, first))
     is_last = x.lies_in(last) and not x.lies_in(first)
-    positions = math.prod(result.shape[2:])
-    is_product = has_unit_window(w.shape) and positions > 1 and not depthwise
-    fails = confuses_factors(lowering.target, x)
-    fails |= crashes_in_groups(lowering.target, groups, positions)
-    if is_product and not is_last and fails:
+    if not depthwise and _fails_as_convolution(lowering.target, x, w, result, is_last):
         return multiplied(lowering, params, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
     in_tiles = order == first and is_tiled_depthwise(params, x, w, result, lowering.target)
@@ -170,6 +168,17 @@ def _convolved(
     return emitter.named("conv", name, operands, init, params.text)
 
 
+def _fails_as_convolution(
+    target: Target, x: Tensor, w: Tensor, result: Tensor, is_last: bool
+) -> bool:
+    """Whether IREE fails on a convolution with a 1x1 window unless it is emitted as a product."""
+    groups, positions = x.shape[1] // w.shape[1], math.prod(result.shape[2:])
+    fails = confuses_factors(target, x) or crashes_in_groups(target, groups, positions)
+    fails &= positions > 1 and not is_last
+    fails |= fails_on_rows(target, x.element, x.shape[0] * positions, w.shape[1])
+    return fails and has_unit_window(w.shape)
+
+
 def _ordered(lowering: Lowering, w: Tensor, order: Sequence[int]) -> Tensor:
     """Returns filters in the order of dims that the convolution expects."""
     taps = lowering.emitter.in_order(w, order)
@@ -179,17 +188,16 @@ def _ordered(lowering: Lowering, w: Tensor, order: Sequence[int]) -> Tensor:
 
 def flipped(emitter: Emitter, w: Tensor) -> Tensor:
     """Returns filters with their window reversed in each dim."""
-    source = emitter.logical(w)
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
-        indices = [scalars.index(dim) for dim in range(source.rank)]
-        for dim in range(2, source.rank):
-            last = scalars.constant(source.shape[dim] - 1, "index")
+        indices = [scalars.index(dim) for dim in range(w.rank)]
+        for dim in range(2, w.rank):
+            last = scalars.constant(w.shape[dim] - 1, "index")
             indices[dim] = scalars.op("arith.subi", last, indices[dim])
-        return [scalars.element(source, *indices)]
+        return [scalars.element(w, *indices)]
 
-    init = emitter.empty(source)
-    return emitter.generic("flipped", [], [init], body, shape=source.shape)[0]
+    init = emitter.empty(Tensor.logical("", w.shape, w.element))
+    return emitter.generic("flipped", [], [init], body, shape=w.shape)[0]
 
 
 def _depthwise(emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, init: Tensor) -> Tensor:

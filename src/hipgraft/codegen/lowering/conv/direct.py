@@ -17,7 +17,6 @@ from itertools import product
 from hipgraft.codegen.lowering.conv.geometry import ConvParams, is_depthwise
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.flat import element_at
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -100,9 +99,9 @@ def convolve_directly(
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
         m = Arithmetic(scalars, result.element)
-        image, channel = scalars.index(order.index(0)), scalars.index(order.index(1))
+        image, channel = scalars.index(0), scalars.index(1)
         along = [
-            [_position(scalars, params, dim, tap, x, order) for tap in range(extent)]
+            [_position(scalars, params, dim, tap, x) for tap in range(extent)]
             for dim, extent in enumerate(window)
         ]
         terms: list[Scalar] = []
@@ -110,7 +109,7 @@ def convolve_directly(
             positions = [along[dim][tap] for dim, tap in enumerate(taps)]
             value = scalars.cast(read_or_zero(scalars, x, [image, channel], positions), m.type)
             constants = (scalars.constant(tap, "index") for tap in (0, *taps))
-            weight = element_at(scalars, w, [channel, *constants])
+            weight = scalars.element(w, channel, *constants)
             terms.append(m.mul(value, scalars.cast(weight, m.type)))
         return [reduce(m.add, terms)]
 
@@ -119,11 +118,11 @@ def convolve_directly(
 
 
 def _position(
-    scalars: ScalarEmitter, params: ConvParams, dim: int, tap: int, x: Tensor, order: Sequence[int]
+    scalars: ScalarEmitter, params: ConvParams, dim: int, tap: int, x: Tensor
 ) -> Position:
     """Emits the index in spatial dim `dim` that tap `tap` of the current window reads."""
     step = scalars.constant(params.stride[dim], "index")
-    start = scalars.op("arith.muli", scalars.index(order.index(dim + 2)), step)
+    start = scalars.op("arith.muli", scalars.index(dim + 2), step)
     distance = tap * params.dilation[dim] - params.before[dim]
     position = scalars.op("arith.addi", start, scalars.constant(distance, "index"))
     return clamped(scalars, position, x.shape[dim + 2])
@@ -140,7 +139,7 @@ def read_or_zero(
     scalars: ScalarEmitter, x: Tensor, outer: Sequence[Scalar], positions: Sequence[Position]
 ) -> Scalar:
     """Emits an element of `x`, or 0 outside of it."""
-    value = element_at(scalars, x, [*outer, *(position for position, _ in positions)])
+    value = scalars.element(x, *outer, *(position for position, _ in positions))
     inside = reduce(
         lambda a, b: scalars.op("arith.andi", a, b), (inside for _, inside in positions)
     )

@@ -20,7 +20,7 @@ _COPIED = 512
 def multiplied(
     lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
 ) -> Tensor:
-    """Multiplies the filters by the strided elements of each image.
+    """Multiplies the filters by the strided elements of each image, or all images by the filters.
 
     Args:
         lowering: lowering of the container, which receives the ops.
@@ -34,6 +34,8 @@ def multiplied(
     groups, positions = channels // depth, math.prod(result.shape[2:])
     x = padded(emitter, emitter.logical(x), params.before, params.after)
     x = _strided(emitter, x, params.stride, result.shape[2:])
+    if groups == positions == 1:
+        return multiply_images(lowering, x, w, result)
     x = emitter.split_dim(emitter.reshape(x, (images, channels, positions)), 1, groups)
     w = emitter.split_dim(emitter.reshape(emitter.logical(w), (filters, depth)), 0, groups)
     shape = (images, groups, filters // groups, positions)

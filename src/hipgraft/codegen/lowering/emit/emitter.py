@@ -112,7 +112,7 @@ class Emitter:
         loops = range(len(shape)) if order is None else order
         maps = [indexing_map(value, loops, shape) for value in [*inputs, *inits]]
         kinds = ["reduction" if loop in reduced else "parallel" for loop in loops]
-        return self.mapped(hint, inputs, inits, body, maps, kinds)
+        return self.mapped(hint, inputs, inits, body, maps, kinds, loops=loops)
 
     def contraction(
         self,
@@ -143,8 +143,12 @@ class Emitter:
         maps: Sequence[str],
         kinds: Sequence[str],
         attributes: str = "",
+        loops: Sequence[int] | None = None,
     ) -> list[Tensor]:
-        """Emits a `linalg.generic` with the given indexing maps and iterator types."""
+        """Emits a `linalg.generic` with the given indexing maps and iterator types.
+
+        `loops` has the dim of each loop, if `body` reads indices of dims.
+        """
         name = self.fresh(hint)
         binding = name if len(inits) == 1 else f"{name}:{len(inits)}"
         quoted = [f'"{kind}"' for kind in kinds]
@@ -156,18 +160,24 @@ class Emitter:
             f"    iterator_types = [{', '.join(quoted)}]{more}}}",
             *([f"    {_ins(inputs)}"] if inputs else []),
             f"    {_outs(inits)} {{",
-            *self._region(inputs, inits, body),
+            *self._region(inputs, inits, body, loops),
             f"}} -> {_result_types(inits)}",
         ]
         if len(inits) == 1:
             return [replace(inits[0], name=name)]
         return [replace(init, name=f"{name}#{number}") for number, init in enumerate(inits)]
 
-    def _region(self, inputs: Sequence[Tensor], inits: Sequence[Tensor], body: Body) -> list[str]:
+    def _region(
+        self,
+        inputs: Sequence[Tensor],
+        inits: Sequence[Tensor],
+        body: Body,
+        loops: Sequence[int] | None,
+    ) -> list[str]:
         names = [f"%in_{i}" for i in range(len(inputs))] + [f"%out_{i}" for i in range(len(inits))]
         operands = zip(names, [*inputs, *inits], strict=True)
         arguments = [Scalar(name, memory_element(operand.element)) for name, operand in operands]
-        scalars = ScalarEmitter(self.constant)
+        scalars = ScalarEmitter(self.constant, loops)
         elements = [operand.element for operand in (*inputs, *inits)]
         values = [scalars.loaded(*pair) for pair in zip(arguments, elements, strict=True)]
         stored = zip(body(scalars, values), inits, strict=True)

@@ -40,17 +40,11 @@ def by_element(emitter: Emitter, shape: Sequence[int], element: str, read: Read)
     return emitter.reshape(flat, shape)
 
 
-def element_at(scalars: ScalarEmitter, tensor: Tensor, indices: Sequence[Scalar]) -> Scalar:
-    """Emits the element of `tensor`, in any storage order, at one index per logical dim."""
-    stored = Tensor.logical(tensor.name, tensor.extents, tensor.element)
-    return scalars.element(stored, *(indices[dim] for dim in tensor.dims))
-
-
 def in_logical_order(emitter: Emitter, value: Tensor) -> Tensor:
     """Copies a tensor to logical order element by element, without a transpose op."""
     return by_element(
         emitter,
         value.shape,
         value.element,
-        lambda scalars, indices: element_at(scalars, value, indices),
+        lambda scalars, indices: scalars.element(value, *indices),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hipgraft.ir.element_types import is_float
@@ -43,6 +43,8 @@ class ScalarBuilder:
     """Collects the lines of a region's body; constants are written before the enclosing op."""
 
     make_constant: Callable[[float | int, str], Scalar]
+    loops: Sequence[int] | None = None
+    """The dim that each loop of the enclosing op runs over; None if loops have no dims."""
     lines: list[str] = field(default_factory=list[str])
 
     def op(
@@ -87,8 +89,11 @@ class ScalarBuilder:
         text = f"arith.select {condition.name}, {yes.name}, {no.name} : {yes.type}"
         return self.line(text, yes.type)
 
-    def index(self, loop: int) -> Scalar:
-        """Returns the induction variable of a loop of the enclosing generic."""
+    def index(self, dim: int) -> Scalar:
+        """Returns the index of the current element in a dim, or, without dims, in a loop."""
+        if self.loops is not None and dim not in self.loops:
+            return self.constant(0, "index")  # dims of extent 1 may have no loop
+        loop = dim if self.loops is None else self.loops.index(dim)
         return self.line(f"linalg.index {loop} : index", "index")
 
     def bitcast(self, value: Scalar, element: str) -> Scalar:

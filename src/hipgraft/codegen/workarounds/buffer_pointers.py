@@ -1,0 +1,37 @@
+"""Crashes of LLVM's pass that lowers pointers into buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.workarounds import Effect, Workaround
+
+BUFFER_POINTERS = Workaround(
+    name="buffer-pointers",
+    fault="LLVM's pass `amdgpu-lower-buffer-fat-pointers` ends the process (SIGSEGV) on some "
+    "kernels, such as a product whose factors are parts of one buffer of intermediate results.",
+    effect=Effect.CRASH,
+    targets="AMDGPU",
+    remedy="A compiler that ended with SIGSEGV is started again with "
+    "`--iree-rocdl-enable-buffer-instructions=false`.",
+)
+
+_OFF = "--iree-rocdl-enable-buffer-instructions=false"
+
+
+def flags_after_crash(target: str, flags: Sequence[str], reason: str) -> tuple[str, ...]:
+    """Returns the flags for another attempt to compile a kernel.
+
+    Args:
+        target: target of the kernel.
+        flags: flags of the first attempt.
+        reason: how the first attempt ended.
+    """
+    is_amd = Target.parse(target).kind is TargetKind.AMDGPU
+    return (*flags, _OFF) if is_amd and _is_crash(reason) else tuple(flags)
+
+
+@BUFFER_POINTERS.avoids
+def _is_crash(reason: str) -> bool:
+    return "SIGSEGV" in reason
