@@ -18,8 +18,8 @@ class ScalarEmitter(ScalarBuilder):
     """Also writes reads, conversions and stores of elements."""
 
     def element(self, tensor: Tensor, *indices: Scalar) -> Scalar:
-        """Emits the element at `indices` of a tensor that is stored in logical order."""
-        at = ", ".join(index.name for index in indices)
+        """Emits the element of a tensor, in any storage order, at one index per logical dim."""
+        at = ", ".join(indices[dim].name for dim in tensor.dims)
         text = f"tensor.extract {tensor.name}[{at}] : {tensor.type}"
         value = self.line(text, memory_element(tensor.element))
         return self.loaded(value, tensor.element)
