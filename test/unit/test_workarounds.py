@@ -19,6 +19,7 @@ import pytest
 from emulator import missing_reason, requires_emulator, run_kernel
 from lowering_cases import Case, lower_case, run_case, splat, tensor_type
 from random_graphs import placed
+from test_lowering_attention import backward_case
 from test_lowering_block_scale import cast_case, rounding_case
 from test_lowering_contractions import (
     conv_case,
@@ -36,6 +37,7 @@ from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds import Effect, without, workarounds
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.strided_view import row_major_strides
 from hipgraft.service.job import Job
 from hipgraft.service.processes import ProcessWorkers
 
@@ -150,6 +152,59 @@ def weight_gradient(
     return case
 
 
+def result_by_columns() -> Case:
+    """A convolution's result stored as [N, K, W, H]."""
+    case = conv_case("columns", (1, 16, 8, 8), (16, 16, 3, 3), pre=[1, 1])
+    (expected,) = case.expected
+    return replace(
+        case,
+        expected=[np.transpose(expected, (0, 1, 3, 2))],
+        layouts={"result_strides": [[1024, 64, 1, 8]]},
+        logical_results=[expected.shape],
+    )
+
+
+def gradient_of_columns() -> Case:
+    """The filters' gradient of an image stored with its dims reversed."""
+    window = {"pre": [0, 1, 0], "stride": [1, 1, 2], "dilation": [2, 2, 2]}
+    _, case = gradient_cases("columns", (2, 4, 5, 4, 5), (6, 2, 2, 1, 2), **window)
+    x, dy = case.inputs
+    return replace(
+        case,
+        inputs=[np.ascontiguousarray(x.transpose()), dy],
+        shapes=[x.shape, dy.shape],
+        layouts={"arg_strides": [[1, 2, 8, 40, 160], row_major_strides(dy.shape)]},
+    )
+
+
+def channels_of_several_filters() -> Case:
+    """A convolution of groups of one channel whose result is stored channels last."""
+    window = {"pre": [1, 1], "stride": [1, 2], "dilation": [2, 1]}
+    case = conv_case("several", (1, 4, 9, 6), (8, 1, 3, 1), **window)
+    (expected,) = case.expected
+    _, filters, height, width = expected.shape
+    return replace(
+        case,
+        expected=[np.transpose(expected, (0, 2, 3, 1))],
+        layouts={"result_strides": [[filters * height * width, 1, width * filters, filters]]},
+        logical_results=[expected.shape],
+    )
+
+
+def gradient_of_slices() -> Case:
+    """The gradients of attention whose queries are a slice: there are gaps between its heads."""
+    case = backward_case("slices", "bf16", q=(1, 2, 5, 6), k=(1, 1, 5, 6))
+    q, *others = case.inputs
+    layout = Layout(q.shape, (72, 36, 6, 1), 0, "")
+    strides = [list(layout.strides), *(row_major_strides(value.shape) for value in others)]
+    return replace(
+        case,
+        inputs=[placed(q, layout), *others],
+        shapes=[value.shape for value in case.inputs],
+        layouts={"arg_strides": strides},
+    )
+
+
 def broadcast_columns() -> Case:
     """A sum over columns that are all the same element of memory."""
     x = random.uniform(-1, 1, (4,)).astype(np.float32)
@@ -228,7 +283,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
         lambda: conv_case("groups", (2, 8, 9, 10), (12, 4, 3, 3), pre=[1, 1]),
     ),
     "grouped-unit-window": ("gfx942", lambda: conv_case("grouped", (1, 6, 3), (6, 3, 1))),
-    "image-order": ("gfx942", width_outermost),
+    "image-order": ("gfx942", result_by_columns),
     "interleaved-products": (
         "gfx950",
         lambda: gradient_cases(
@@ -398,6 +453,23 @@ def test_crash_on_buffer_pointers() -> None:
         ((_, compiled),) = workers.run([job], lambda *_: None)
     assert "SIGSEGV" in str(failed.error), "remove the workaround buffer-pointers"
     assert compiled.kernel is not None
+
+
+@requires_emulator
+@pytest.mark.parametrize(
+    "make", [gradient_of_columns, channels_of_several_filters, gradient_of_slices]
+)
+def test_orders_and_gaps(make: Callable[[], Case]) -> None:
+    case = replace(make(), target="gfx942")
+    case.check(run_case(case))
+
+
+@requires_emulator
+def test_image_of_columns_compiles() -> None:
+    case = replace(width_outermost(), target="gfx942")
+    with without(WORKAROUNDS["image-order"]):
+        assert not _compiles(case), "remove the condition on images from image-order"
+    case.check(run_case(case))
 
 
 # No op is known whose lowering leaves padding alone, but torch ops may.

@@ -24,11 +24,13 @@ from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
 from hipgraft.codegen.workarounds.few_rows import TILE_ROWS, fails_on_rows
 from hipgraft.codegen.workarounds.grouped_filters import group_filters_to_add
+from hipgraft.codegen.workarounds.image_order import has_swapped_dims
 from hipgraft.codegen.workarounds.interleaved_products import fails_interleaved
 from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation
 from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.codegen.workarounds.weight_gradient import starts_with_x
 from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvWgradOp
+from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import element_of, shape_of
 
 # The images that a lane loads as one vector where they are contiguous, and the number of
@@ -44,7 +46,7 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
     If windows do not overlap, each element of `dx` is one product.
     """
     emitter, params = lowering.emitter, ConvParams.of(op)
-    dy, w = (emitter.logical(emitter.widened(lowering.tensor(value))) for value in (op.dy, op.w))
+    dy, w = (_factor(lowering, value) for value in (op.dy, op.w))
     if op.conv_mode is ConvMode.CONVOLUTION:
         w = flipped(emitter, w)
     shape = shape_of(op.dx)
@@ -66,6 +68,13 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
     moves = ConvParams(positive(low), positive(high), [1] * len(span), op.dilation)
     result = Tensor.logical("", shape, accumulator)
     return [emitter.cast(convolve_within(lowering, moves, dy, filters, result), element_of(op.dx))]
+
+
+def _factor(lowering: Lowering, value: ir.Value) -> Tensor:
+    """Returns a factor in logical order, in a type that contractions support."""
+    emitter, tensor = lowering.emitter, lowering.tensor(value)
+    ordered = emitter.logical(emitter.widened(tensor))
+    return emitter.materialized(ordered) if has_swapped_dims(tensor, lowering.target) else ordered
 
 
 def _windows_apart(emitter: Emitter, dy: Tensor, w: Tensor, accumulator: str) -> Tensor:
@@ -94,7 +103,7 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     if _is_large(op) and _fills_vectors(op) and _can_be_copied(op, lowering.target):
         return lower_wgrad_batch_last(op, lowering)
     emitter = lowering.emitter
-    x, dy = (emitter.logical(emitter.widened(lowering.tensor(value))) for value in (op.x, op.dy))
+    x, dy = (_factor(lowering, value) for value in (op.x, op.dy))
     shape = shape_of(op.dw)
     groups = x.shape[1] // shape[1]
     result = Tensor.logical("", shape, accumulator_type(op, x.element, dy.element))
@@ -153,7 +162,7 @@ def _can_be_copied(op: ConvWgradOp, target: Target) -> bool:
 def lower_wgrad_batch_last(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     """Copies both operands batch last, so that the elements that are summed are contiguous."""
     emitter, shape = lowering.emitter, shape_of(op.dw)
-    x, dy = (emitter.logical(emitter.widened(lowering.tensor(value))) for value in (op.x, op.dy))
+    x, dy = (_factor(lowering, value) for value in (op.x, op.dy))
     swapped = (1, 0, *range(2, x.rank))
     last = (0, *range(2, x.rank), 1)
     result = Tensor.logical(
