@@ -472,6 +472,40 @@ def test_image_of_columns_compiles() -> None:
     case.check(run_case(case))
 
 
+DYNAMIC_DEPTH = """
+#map = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+module {
+  func.func @main(%a: tensor<3x6x?xf16>, %b: tensor<3x?x16xi8>) -> tensor<3x6x16xf32> {
+    %one = arith.constant 1 : index
+    %zero = arith.constant 0.0 : f32
+    %depth = tensor.dim %b, %one : tensor<3x?x16xi8>
+    %empty = tensor.empty(%depth) : tensor<3x?x16xf16>
+    %wide = linalg.generic {
+        indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel"]}
+        ins(%b : tensor<3x?x16xi8>) outs(%empty : tensor<3x?x16xf16>) {
+    ^bb0(%in: i8, %out: f16):
+      %float = arith.sitofp %in : i8 to f16
+      linalg.yield %float : f16
+    } -> tensor<3x?x16xf16>
+    %unset = tensor.empty() : tensor<3x6x16xf32>
+    %init = linalg.fill ins(%zero : f32) outs(%unset : tensor<3x6x16xf32>) -> tensor<3x6x16xf32>
+    %product = linalg.batch_matmul
+        ins(%a, %wide : tensor<3x6x?xf16>, tensor<3x?x16xf16>)
+        outs(%init : tensor<3x6x16xf32>) -> tensor<3x6x16xf32>
+    return %product : tensor<3x6x16xf32>
+  }
+}
+"""
+
+
+def test_widening_with_dynamic_depth() -> None:
+    """An unknown K may be partial."""
+    target = Target.parse("gfx942")
+    assert len(compile_text(DYNAMIC_DEPTH, target).steps) == 2
+    with without(WORKAROUNDS["partial-widening"]):
+        assert len(compile_text(DYNAMIC_DEPTH, target).steps) == 1
+
+
 # No op is known whose lowering leaves padding alone, but torch ops may.
 LONE_PADDING = """module {
   func.func @main(%x: tensor<3x5xf32>) -> tensor<5x8xf32> {

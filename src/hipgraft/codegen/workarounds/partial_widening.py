@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from hipgraft.codegen.iree.linalg_loops import extents_of, iterators, loops_of
+from hipgraft.codegen.iree.linalg_loops import extents_of, iterators, loops_of, tensor
 from hipgraft.codegen.workarounds import Effect, Workaround
-from hipgraft.ir.bindings import ir
+from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.io import walk
 
@@ -38,15 +38,27 @@ def separate_widening(module: ir.Module) -> int:
         for number in (0, 1)
         if _is_widened(op.operands[number])
     ]
-    module.context.get_dialect_descriptor("util")  # loads the dialect
+    module.context.get_dialect_descriptor("iree_tensor_ext")  # loads the dialect
     for op, number in factors:
-        value = op.operands[number]
         with ir.InsertionPoint(op), op.location:
-            stored = ir.Operation.create(
-                "util.optimization_barrier", results=[value.type], operands=[value]
-            )
-        op.operands[number] = stored.result
+            op.operands[number] = _stored(op.operands[number])
     return len(factors)
+
+
+def _stored(value: ir.Value) -> ir.Value:
+    kind = tensor(value)
+    extents = [
+        ir.Operation.create(
+            "tensor.dim",
+            results=[ir.IndexType.get()],
+            operands=[value, arith_d.ConstantOp(ir.IndexType.get(), dim).result],
+        ).result
+        for dim in range(kind.rank)
+        if kind.is_dynamic_dim(dim)
+    ]
+    return ir.Operation.create(
+        "iree_tensor_ext.compute_barrier.start", results=[kind], operands=[value, *extents]
+    ).result
 
 
 @PARTIAL_WIDENING.avoids
@@ -55,12 +67,13 @@ def _is_partial(op: ir.Operation) -> bool:
     loops = loops_of(op)
     if len(loops) < 3:
         return False
-    a, b, result = set(loops[0]), set(loops[1]), set(loops[-1])
     extents = extents_of(op)
-    depth = math.prod(extents[loop] for loop in a & b - result if loop >= 0)
+    shared = set(loops[0]) & set(loops[1]) & extents.keys()
+    batch, reduced = shared & set(loops[-1]), shared - set(loops[-1])
+    depth = [extents[loop] for loop in reduced]
     step = _DEPTHS.get(_width(op.operands[0]), 1)
-    is_batched = any(extents[loop] != 1 for loop in a & b & result if loop >= 0)
-    return is_batched and bool(a & b - result) and depth % step != 0
+    is_whole = all(extent >= 0 for extent in depth) and math.prod(depth) % step == 0
+    return bool(reduced) and any(extents[loop] != 1 for loop in batch) and not is_whole
 
 
 def _is_widened(value: ir.Value) -> bool:
