@@ -141,6 +141,17 @@ def test_on_gpu_code(name: str, architecture: str) -> None:
     case.check(run_case(case))
 
 
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx950"])
+def test_gradients_of_bytes(architecture: str) -> None:
+    window = {"pre": [0, 0], "stride": [1, 1], "dilation": [1, 1]}
+    cases = test_lowering_contractions.gradient_cases(
+        "bytes", (2, 20, 6, 6), (6, 10, 1, 1), "f8E4M3FN", **window
+    )
+    for case in cases:
+        on_gpu = replace(case, target=architecture)
+        on_gpu.check(run_case(on_gpu))
+
+
 UNCOMPILED = {
     "rounding_f4E2M1FN",  # stores of a few elements of 4 bits
     *("last_aligned_f32", "packed_f32", "partly_packed_f32", "statistics_f32"),  # buffer-pointers

@@ -23,7 +23,7 @@ from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.broadcast_reduction import is_reduced_broadcast
-from hipgraft.codegen.workarounds.image_order import swaps_result_dims
+from hipgraft.codegen.workarounds.image_order import must_order_result
 from hipgraft.codegen.workarounds.operand_gaps import is_read_with_gaps
 from hipgraft.codegen.workarounds.sorted_slice import is_sorted_slice
 from hipgraft.codegen.workarounds.zero_factors import is_zero_factor
@@ -219,7 +219,7 @@ def _write_results(
     names: list[str] = []
     for position, (value, layout) in enumerate(zip(terminator.operands, layouts, strict=True)):
         tensor = lowering.in_own_type(value)
-        if swaps_result_dims(ops, layout, lowering.target):
+        if must_order_result(ops, layout, lowering.target):
             tensor = lowering.emitter.barrier(tensor)
         if position in ragged:
             form = _ragged_form(lowering, container, layout, *ragged[position])

@@ -29,8 +29,14 @@ def has_swapped_dims(x: Tensor, target: Target) -> bool:
 
 
 @IMAGE_ORDER.avoids
-def swaps_result_dims(ops: Iterable[ir.Operation], layout: Layout, target: Target) -> bool:
-    """Returns whether a result of a container with the ops `ops` must be transposed at the end."""
+def must_order_result(ops: Iterable[ir.Operation], layout: Layout, target: Target) -> bool:
+    """Returns whether a container's result is transposed to `layout` in a dispatch of its own.
+
+    Args:
+        ops: the container's ops.
+        layout: layout of the result.
+        target: target of the kernel.
+    """
     convolutions = [op for op in ops if op.name.startswith("hipdnn.conv_")]
     if target.kind is TargetKind.CPU or not convolutions:
         return False
