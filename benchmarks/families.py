@@ -49,6 +49,7 @@ KINDS = (
     "rendering",
     "detection",
     "transformers_models",
+    "transformers_composed",
     "timm_models",
 )
 """The modules of models."""

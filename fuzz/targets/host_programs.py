@@ -116,8 +116,7 @@ def _change_bundle(data: bytes, seeds: Sequence[bytes], generator: random.Random
     try:
         *_, length = prefix.unpack_from(data)
         header = json.loads(data[prefix.size :][:length])
-        start = bundle_sections.aligned(prefix.size + length)
-        body = bytearray(data[start:])
+        body = bytearray(data[bundle_sections.aligned(prefix.size + length) :])
         if generator.random() < 0.4:
             place, nbytes = generator.choice(header["sections"])
             piece = changed_bytes(bytes(body[place : place + nbytes]), generator)[:nbytes]
@@ -131,16 +130,22 @@ def _change_bundle(data: bytes, seeds: Sequence[bytes], generator: random.Random
     except Exception:  # a changed bundle may not parse: change it again
         return changed_bytes(data, generator)
     text = json.dumps(header, ensure_ascii=False).encode(errors="surrogatepass")
-    whole = prefix.pack(bundles.MAGIC, bundles._VERSION, zlib.crc32(text), len(text)) + text
-    return whole.ljust(bundle_sections.aligned(len(whole)), b"\0") + bytes(body)
+    return bundle_of(text, bytes(body))
 
 
-def run_bundle(path: Path) -> None:
+def bundle_of(header: bytes, body: bytes) -> bytes:
+    """Returns a bundle whose header has the right checksum."""
+    prefix = bundles._PREFIX.pack(bundles.MAGIC, bundles._VERSION, zlib.crc32(header), len(header))
+    whole = prefix + header
+    return whole.ljust(bundle_sections.aligned(len(whole)), b"\0") + body
+
+
+def run_bundle(path: Path, device: HostMemory | None = None) -> None:
     """Opens and runs a bundle with inputs of its declared types."""
     with Bundle(path, trust=True) as bundle:
         for tensors in bundle.inputs("gfx942").values():
             small = [one for one in tensors if one.nbytes < _LARGEST_INPUT]
-            bundle.run([np.zeros(one.shape, np.float32) for one in small], Bounded())
+            bundle.run([np.zeros(one.shape, np.float32) for one in small], device or Bounded())
 
 
 TARGETS = (

@@ -7,7 +7,8 @@ is expected from the oracles, by the same functions that make the fixed cases.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -37,11 +38,29 @@ FACTORIES = (attention, block_scale, contractions, gradients, moe, norms, resamp
 Draw = st.DrawFn
 
 
-def seed(draw: Draw) -> None:
-    """Makes the values of the cases to come depend on what is drawn alone."""
-    state = np.random.default_rng(draw(SEEDS)).bit_generator.state
+class Repeating(np.random.Generator):
+    """A generator some of whose tensors repeat along a dim, as what is broadcast does."""
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        """Returns random values, in every third tensor the same along one dim."""
+        values = super().uniform(low, high, size)
+        if np.ndim(values) > 1 and self.integers(3) == 0:
+            dim = self.integers(np.ndim(values))
+            values[:] = values.take([0], dim)
+        return values
+
+
+@contextmanager
+def seeded(draw: Draw) -> Iterator[None]:
+    """Makes the values of cases depend on what is drawn alone."""
+    number, kept = draw(SEEDS), [factory.random for factory in FACTORIES]
     for factory in FACTORIES:
-        factory.random.bit_generator.state = state
+        factory.random = Repeating(np.random.PCG64(number))
+    try:
+        yield
+    finally:
+        for factory, generator in zip(FACTORIES, kept, strict=True):
+            factory.random = generator
 
 
 def extents(draw: Draw, rank: int, low: int, high: int) -> list[int]:
@@ -61,15 +80,31 @@ def broadcast(draw: Draw, to: Sequence[int]) -> tuple[int, ...]:
 # Memory layouts of tensors
 
 
-def layout(draw: Draw, shape: Sequence[int], *, packed: bool = False) -> Layout:
-    """Dims in any order in memory; unless `packed`, gaps between rows and an offset."""
+def layout(
+    draw: Draw, shape: Sequence[int], *, packed: bool = False, repeated: Sequence[int] = ()
+) -> Layout:
+    """Dims in any order in memory; unless `packed`, gaps between rows and an offset.
+
+    Of the dims along which values repeat, some are stored once.
+    """
     strides, step = [0] * len(shape), 1
     for dim in reversed(draw(st.permutations(range(len(shape))))):
+        if dim in repeated and draw(st.booleans()):
+            continue
         strides[dim] = step
         is_row = shape[dim] > 1 and not packed
         step *= shape[dim] + (draw(st.integers(0, 2)) if is_row else 0)
     offset = 0 if packed else draw(st.integers(0, 3))
     return Layout(tuple(shape), tuple(strides), offset, "")
+
+
+def repeated(value: Array) -> list[int]:
+    """Returns the dims of extent 2 or more along which values are the same."""
+    return [
+        dim
+        for dim, extent in enumerate(value.shape)
+        if extent > 1 and bool((value == value.take([0], dim)).all())
+    ]
 
 
 def placed(value: Array, place: Layout) -> Array:
@@ -85,7 +120,7 @@ def placed(value: Array, place: Layout) -> Array:
 
 def rearranged(draw: Draw, case: Case) -> Case:
     """Returns `case` with each operand and result anywhere in memory."""
-    operands = [layout(draw, value.shape) for value in case.inputs]
+    operands = [layout(draw, one.shape, repeated=repeated(one)) for one in case.inputs]
     shapes = [np.shape(value) for value in case.expected]
     # IREE 3.13.0 does not compile a loop of two results that are both written transposed.
     results = [
@@ -323,6 +358,6 @@ def graphs(draw: Draw, family: str) -> list[Case]:
     """The ops of a family in each element type, in any layout, with unique names."""
     found: list[Case] = []
     for element in ELEMENTS:
-        seed(draw)
-        found += [rearranged(draw, case) for case in FAMILIES[family](draw, element)]
+        with seeded(draw):
+            found += [rearranged(draw, case) for case in FAMILIES[family](draw, element)]
     return [replace(case, name=f"{case.name}_{index}") for index, case in enumerate(found)]

@@ -322,12 +322,24 @@ def test_locations_name_the_nodes(tmp_path):
     assert 'loc("m.onnx:relu")' in module.operation.get_asm(enable_debug_info=True)
 
 
-def test_averages_with_the_dilation_spelled_out(tmp_path):
-    windows = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 0]}
-    node = helper.make_node("AveragePool", ["x"], ["y"], dilations=[1, 1], **windows)
-    shapes = {"x": ([1, 2, 7, 5], F32)}, {"y": ([1, 2, 4, 4], F32)}
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("given", [{}, {"dilations": 1}, {"strides": 2, "dilations": 1}])
+def test_averages_become_graphs(tmp_path: Path, rank: int, given: dict[str, int]) -> None:
+    attributes = {name: [value] * rank for name, value in given.items()}
+    pad = int(rank < 3)  # the legalization pads images of three dims before
+    attributes["pads"] = ([pad] + [0] * (rank - 1)) * 2
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[3] * rank, **attributes)
+    x = rng.random((1, 2, *range(7, 7 - rank, -1)), np.float32)
+    y = [
+        (n + 2 * pad * (dim == 0) - 3) // given.get("strides", 1) + 1
+        for dim, n in enumerate(x.shape[2:])
+    ]
+    shapes = {"x": (x.shape, F32)}, {"y": ([1, 2, *y], F32)}
     path = save(tmp_path / "average.onnx", [node], *shapes, opset=19)
-    check_against_onnxruntime(path, {"x": rng.random((1, 2, 7, 5), np.float32)})
+    check_against_onnxruntime(path, {"x": x})
+    graphs = str(hipgraft.compile(path, target="cpu", compile_to="hipdnn-graphs").module)
+    assert "AVGPOOL" in graphs
+    assert "hipdnn.fallback" not in graphs
 
 
 @pytest.mark.parametrize("has_type", [True, False])

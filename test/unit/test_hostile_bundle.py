@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,12 +15,12 @@ import pytest
 from recordings import copying_program, open_null
 
 from fuzz.mutations import changed_document
+from fuzz.targets.host_programs import Bounded, bundle_of, run_bundle
 from hipgraft.compiler.program import compile
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.runtime import bundle as bundles
 from hipgraft.runtime import bundle_sections
 from hipgraft.runtime.bundle import Bundle, write_bundle
-from hipgraft.runtime.devices.host_memory import HostMemory
 from hipgraft.runtime.devices.registry import open_device
 
 MODEL = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs" / "conv_relu.mlir"
@@ -37,32 +36,15 @@ def with_header(data: bytes, header: Any) -> bytes:
     """Returns a bundle of the same data with another header and its checksum."""
     *_, length = bundles._PREFIX.unpack_from(data)
     start = bundle_sections.aligned(bundles._PREFIX.size + length)
-    text = header if isinstance(header, bytes) else as_json(header)
-    prefix = bundles._PREFIX.pack(bundles.MAGIC, bundles._VERSION, zlib.crc32(text), len(text))
-    whole = prefix + text
-    return whole.ljust(bundle_sections.aligned(len(whole)), b"\0") + data[start:]
+    return bundle_of(header if isinstance(header, bytes) else as_json(header), data[start:])
 
 
 def as_json(document: Any) -> bytes:
     return json.dumps(document, ensure_ascii=False).encode(errors="surrogatepass")
 
 
-class Bounded(HostMemory):
-    """Tells each access outside of what it handed out, and launches nothing."""
-
-    architecture = "gfx942"
-
-    def load_code_object(self, data: bytes) -> bytes:
-        return data
-
-    def get_kernel(self, code_object: bytes, name: str) -> str:
-        return name
-
-    def launch(self, kernel: str, grid: Any, block: Any, shared: int, kernarg: bytes) -> None:
-        for place in range(0, len(kernarg) - 7, 8):
-            address = int.from_bytes(kernarg[place : place + 8], "little")
-            if address > 1 << 32:  # no size or count
-                self.base_of(address - 1)
+class Strict(Bounded):
+    """Asserts that an access was checked before it reaches the memory."""
 
     def memory(self, address: int, nbytes: int) -> Any:
         try:
@@ -72,12 +54,8 @@ class Bounded(HostMemory):
 
 
 def run(path: Path) -> None:
-    """Opens and runs a bundle with what it says it takes."""
-    device = Bounded()
-    with Bundle(path, trust=True) as bundle:
-        for tensors in bundle.inputs("gfx942").values():
-            arrays = [np.zeros(one.shape, np.float32) for one in tensors if one.nbytes < 1 << 20]
-            bundle.run(arrays, device)
+    """Opens and runs a bundle with inputs of its declared types."""
+    run_bundle(path, Strict())
 
 
 @pytest.fixture(scope="module")

@@ -171,7 +171,7 @@ def _compile_for_cpu(
     session = get_session(flags)
     module = _parse(session, text, on_cpu=True)
     kind, host = signature(module), ""
-    _form_dispatches(session, module, text, flags)
+    _run_to_flow(session, module, text, flags)
     separate_fills(module)
     session.run(module, compile_from="flow", compile_to=_SCHEDULED)
     if is_dynamic(kind):
@@ -245,12 +245,12 @@ def _formed_dispatches(
     module = _parse(session, text)
     kind = signature(module)
     add_result_buffers(module)
-    _form_dispatches(session, module, text, flags)
+    _run_to_flow(session, module, text, flags)
     refuse_shared_fills(module)
     return session, module, kind
 
 
-def _form_dispatches(
+def _run_to_flow(
     session: IreeSession, module: ir.Module, text: str, flags: tuple[str, ...]
 ) -> None:
     if needs_input_phase(text, flags):

@@ -45,9 +45,9 @@ def masked_in_depth(emitter: Emitter, a: Tensor, b: Tensor) -> Tensor:
 @TRANSPOSED_DEPTH.avoids
 def _is_unmasked(target: Target, a: Tensor, b: Tensor) -> bool:
     rows, depth = a.rank - 2, a.rank - 1
-    is_transposed = rows in a.dims and a.dims.index(depth) < a.dims.index(rows)
+    stored = [dim for dim in a.dims if dim in (rows, depth)]
     is_sparse = a.shape[rows] in SPARSE_ROWS and a.shape[depth] % SPARSE_DEPTH == 0
     step = _SPARSE_STEP if is_sparse else _DEPTH
     extents = (a.shape[depth] % step, a.shape[rows] % _VECTOR, b.shape[-1] % _VECTOR)
     is_wide = target.kind is not TargetKind.AMDGPU or bit_width(a.element) != 16
-    return is_transposed and all(extents) and not is_wide
+    return stored == [depth, rows] and all(extents) and not is_wide

@@ -122,10 +122,13 @@ def check_dilation(dilation: Sequence[int]) -> None:
 
 def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`avg_pool(x, window, stride, padding, ceil_mode, count_include_pad, divisor)`."""
-    window, steps, padding = (op.per_dim(i, rank) for i in range(1, 4))
-    # torch-mlir's ONNX importer appends the dilation, for which the op has no operand.
-    stride, dilation = steps[:rank], steps[rank:]
-    check_dilation(dilation)
+    window, padding = op.per_dim(1, rank), op.per_dim(3, rank)
+    steps = op.integers(2)
+    if len(steps) == 2 * rank:  # torch-mlir's ONNX importer appends the dilation to the stride
+        stride, dilation = steps[:rank], steps[rank:]
+        check_dilation(dilation)
+    else:
+        stride = op.per_dim(2, rank)
     if len(op) > 6 and op.constant(6) is not None:
         raise Declined("divisor", "hipDNN's average has no divisor of its own")
     x = op.float_tensor(0)

@@ -110,9 +110,26 @@ class Emitter:
             reduced: the logical dims that are reduced.
         """
         loops = range(len(shape)) if order is None else order
+        inputs = self._spanning(inputs, [dim - len(shape) for dim in reduced if shape[dim] > 1])
         maps = [indexing_map(value, loops, shape) for value in [*inputs, *inits]]
         kinds = ["reduction" if loop in reduced else "parallel" for loop in loops]
         return self.mapped(hint, inputs, inits, body, maps, kinds, loops=loops)
+
+    def _spanning(self, inputs: Sequence[Tensor], dims: Sequence[int]) -> Sequence[Tensor]:
+        """Materializes a broadcast along dims that no operand stores; loops cannot run over them.
+
+        Args:
+            inputs: operands, whose last dims align.
+            dims: dims of the iteration space, counted from the back.
+        """
+        stored = {dim - one.rank for one in inputs for dim in one.dims if one.shape[dim] > 1}
+        missing = set(dims) - stored
+        return [
+            self.in_order(one, range(one.rank))
+            if missing.intersection(dim - one.rank for dim in one.broadcast_dims)
+            else one
+            for one in inputs
+        ]
 
     def contraction(
         self,

@@ -35,7 +35,7 @@ def cropped(emitter: Emitter, x: Tensor, low: Sequence[int], high: Sequence[int]
         extent - first - last for extent, first, last in zip(x.shape, offsets, ends, strict=True)
     )
     result = replace(x, shape=shape)
-    steps = [1] * x.rank
+    steps = [1] * len(x.dims)
     text = (
         f"tensor.extract_slice {x.name}{[offsets[dim] for dim in x.dims]} "
         f"{list(result.extents)} {steps} : {x.type} to {result.type}"
@@ -47,12 +47,15 @@ def resized(emitter: Emitter, value: Tensor, dim: int, more: int) -> Tensor:
     """Appends `more` zeros to a dim of `value`, or crops `-more` elements if that is negative."""
     if more == 0:
         return value
+    if dim not in value.dims:
+        value = emitter.in_order(value, range(value.rank))
     # `padded` does not pad the two outermost dims.
-    others = [other for other in range(value.rank) if other != dim]
-    order = [*others[:2], dim, *others[2:]]
-    after = [more] + [0] * (value.rank - 3)
-    changed = padded(emitter, value.permuted(order), [0] * len(after), after)
-    return changed.permuted([order.index(axis) for axis in range(value.rank)])
+    wide = value.with_unit_dim(0).with_unit_dim(0)
+    after = [0] * value.rank
+    after[dim] = more
+    changed = padded(emitter, wide, [0] * value.rank, after)
+    shape = tuple(extent + size for extent, size in zip(value.shape, after, strict=True))
+    return replace(value, name=changed.name, shape=shape)
 
 
 def positive(pads: Sequence[int]) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import Lowering, accumulator_type, alternative, lowers
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.padding import padded
+from hipgraft.codegen.lowering.emit.padding import resized
 from hipgraft.codegen.lowering.emit.small_floats import BYTES
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.matmul.forms import (
@@ -143,6 +143,8 @@ def multiply(
         order: storage order of the result's dims; if None, logical order unless that does not
             compile. A product that writes an order costs less than transposing its result.
     """
+    if a.rank - 1 in a.broadcast_dims and b.rank - 2 in b.broadcast_dims:
+        a = emitter.in_order(a, range(a.rank))  # a loop cannot run over a K that neither stores
     more = rows_to_add(emitter.target, a, b)
     if more:
         product = _multiply_tall(emitter, a, b, shape, accumulator, more)
@@ -181,15 +183,10 @@ def _multiply_tall(
 ) -> Tensor:
     """Emits `a · b` like `multiply`, with `more` rows of zeros in each left matrix."""
     *batch, rows, columns = shape
-    units = [1] * (4 - len(shape))
     # IREE would fuse the padding and the crop into the product, and fail.
-    tall = emitter.barrier(_deeper(emitter, a, [more, 0]))
-    wide = (*units, *batch, rows + more, columns)
-    product = emitter.barrier(
-        multiply(emitter, tall, _deeper(emitter, b, [0, 0]), wide, accumulator)
-    )
-    none = [0] * (len(wide) - 2)
-    return emitter.reshape(padded(emitter, product, none, [*none[2:], -more, 0]), shape)
+    tall = emitter.barrier(resized(emitter, a, a.rank - 2, more))
+    product = multiply(emitter, tall, b, (*batch, rows + more, columns), accumulator)
+    return resized(emitter, emitter.barrier(product), len(batch), -more)
 
 
 def _is_row_of_columns(target: Target, a: Tensor, b: Tensor) -> bool:
@@ -209,16 +206,8 @@ def multiply_whole(
     emitter, more = lowering.emitter, depth_to_add(lowering.target, b)
     if not more:
         return multiply(emitter, a, b, shape, accumulator)
-    a, b = _deeper(emitter, a, [0, more]), _deeper(emitter, b, [more, 0])
-    wide = (*([1] * (a.rank - len(shape))), *shape)
-    return emitter.reshape(multiply(emitter, a, b, wide, accumulator), shape)
-
-
-def _deeper(emitter: Emitter, value: Tensor, more: Sequence[int]) -> Tensor:
-    """Appends zeros to the matrix dims; `padded` does not pad the two outermost dims."""
-    while value.rank < 4:
-        value = value.with_unit_dim(0)
-    return padded(emitter, value, [0] * (value.rank - 2), [0] * (value.rank - 4) + list(more))
+    deep = resized(emitter, a, a.rank - 1, more), resized(emitter, b, b.rank - 2, more)
+    return multiply(emitter, *deep, shape, accumulator)
 
 
 def _fold_rows(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor | None:
