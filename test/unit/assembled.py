@@ -93,10 +93,12 @@ def assemble(
     data: str = "",
     flags: Sequence[str] = (),
     positions: int = 0,
+    directives: str = "",
 ) -> CodeObject:
     """Returns a code object with the kernel `f`, whose arguments are pointers, and with `data`.
 
-    The assembler takes `flags`. With `positions` 1, v0 has the work-item's y too, with 2 also z.
+    The assembler takes `flags`, and the descriptor more `directives`. With `positions` 1, v0 has
+    the work-item's y too, with 2 also z.
     """
     gfx9 = architecture.startswith("gfx9")
     accumulators = architecture in ("gfx90a", "gfx942", "gfx950")
@@ -108,7 +110,7 @@ def assemble(
         body=body,
         vgprs=512 if accumulators else 250,
         lds=lds,
-        own=own,
+        own=f"{own}\n{directives}",
         denormals=denormals,
         data=data,
         positions=positions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,31 @@ def test_products(rows: int, columns: list[int], biases: str, transposed: str, p
         assert str(module).count("hipdnn.matmul") == products
         Runner(keep_reproducer=False).run(module, PIPELINE)
         results = runtime.run_module(module, [x], open_device("cpu"))
+    check(results, members, x)
+
+
+def test_a_product_that_is_also_read_without_its_bias() -> None:
+    random = np.random.default_rng(5)
+    members = [(random.normal(size=(DEPTH, 8)), random.normal(size=8), False) for _ in range(3)]
+    x = random.normal(size=(5, DEPTH)).astype(np.float32)
+    kind = "tensor<5x8xf32>"
+    # The list of uses begins with the last one, the sum.
+    added = f'%a = "hipdnn.pointwise"(%p0) {{mode = "abs"}} : ({kind}) -> {kind}\n%s0 = '
+    text = program(5, members).replace(") {\n", f", {kind}) {{\n", 1).replace("%s0 = ", added)
+    text = text.replace("%r2 :", "%r2, %a :").removesuffix("\n}") + f", {kind}\n}}"
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        run_passes(module, "hipdnn-batch-products")
+        assert f"tensor<3x{DEPTH}x8xf32>" not in str(module)  # it would be computed twice
+        Runner(keep_reproducer=False).run(module, PIPELINE)
+        *results, plain = runtime.run_module(module, [x], open_device("cpu"))
+    check(results, members, x)
+    expected = np.abs(x.astype(np.float64) @ members[0][0])
+    np.testing.assert_allclose(plain, expected, rtol=1e-5, atol=1e-5)
+
+
+def check(results: Sequence[Array], members: Sequence[tuple[Any, ...]], x: Array) -> None:
     for result, (w, bias, _) in zip(results, members, strict=True):
         expected = x.astype(np.float64) @ w + (0 if bias is None else bias)
-        heads = expected.reshape(rows, 2, -1).transpose(1, 0, 2)
+        heads = expected.reshape(len(x), 2, -1).transpose(1, 0, 2)
         np.testing.assert_allclose(result, -heads, rtol=1e-5, atol=1e-5)

@@ -114,6 +114,12 @@ def test_compiled_by_the_service(tmp_path: Path) -> None:
     assert "--specialize" in error.value.notes[-2]
 
 
+def test_extents_are_needed_to_record(tmp_path: Path) -> None:
+    program = hipgraft.compile(save_attend(tmp_path / "model.onnx"), "gfx942")
+    with pytest.raises(HipgraftError, match="compile the model for given extents by --specialize"):
+        record_variants(program.module, "gfx942")
+
+
 def test_one_compilation_serves_all_extents(tmp_path: Path) -> None:
     """Grids, scratch memory and constants of the kernels follow the extents; code does not."""
     program = hipgraft.compile(save_attend(tmp_path / "model.onnx"), "gfx942")

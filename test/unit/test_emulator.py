@@ -101,6 +101,37 @@ def test_v0_has_only_the_positions_that_the_kernel_asks_for(architecture: str):
 
 
 @requires_assembler
+@pytest.mark.parametrize("bits", ["32", "16_64"])
+def test_other_modes_of_rounding_are_refused(bits: str) -> None:
+    code = assemble("", "gfx942", pointers=1, directives=f"  .amdhsa_float_round_mode_{bits} 1")
+    with pytest.raises(EmulatorError, match="starts in an unsupported mode of floats"):
+        launch(code, "f", (1,), (64,), [np.zeros(1, np.uint32)])
+
+
+@requires_assembler
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+def test_the_dispatch_packet_has_the_extents_of_the_launch(architecture: str) -> None:
+    body = """
+      s_load_dwordx4 s[8:11], s[0:1], 0x0
+      s_load_dwordx4 s[12:15], s[0:1], 0x10
+      s_load_dwordx2 s[4:5], s[2:3], 0x0
+      s_waitcnt lgkmcnt(0)
+      v_mov_b32 v7, 0
+    """
+    body += "".join(
+        f"\nv_mov_b32 v1, s{8 + n}\nglobal_store_dword v7, v1, s[4:5] offset:{4 * n}"
+        for n in range(8)
+    )
+    directives = "  .amdhsa_user_sgpr_dispatch_ptr 1"
+    code = assemble(body, architecture, pointers=1, lds=96, directives=directives)
+    found = np.zeros(8, np.uint32)
+    launch(code, "f", (5, 6, 7), (4, 3, 2), [found])
+    # The layout of hsa_kernel_dispatch_packet_t: extents of groups in 16 bits, of the grid in 32.
+    assert found.view(np.uint16)[2:5].tolist() == [4, 3, 2]
+    assert found[3:].tolist() == [20, 18, 14, 0, 96]
+
+
+@requires_assembler
 def test_results_are_the_same_on_any_number_of_threads():
     code, x = double_of("gfx942"), np.arange(6400, dtype=np.float32)
     found = []

@@ -405,3 +405,11 @@ def test_generic_addresses_of_lds_are_no_global_addresses():
     assert private[0] >= 1 << 15
     assert shared[0] != private[0]
     np.testing.assert_array_equal(found, stored)
+
+
+def test_two_instructions_issued_together_read_before_either_writes() -> None:
+    x, y = (np.arange(32, dtype=np.float32) + base for base in (1, 100))
+    text = "v_dual_mov_b32 v1, v2 :: v_dual_add_f32 v2, v1, v2"
+    first, second = execute("gfx1100", text, {1: x, 2: y}, [1, 2]).view(np.float32)
+    np.testing.assert_array_equal(first, y)
+    np.testing.assert_array_equal(second, x + y)

@@ -29,7 +29,7 @@ from hipgraft.runtime.host_program.bytecode import parse_host
 BIN = Path(sys.executable).parent
 TEXT = """
 module attributes {x.y = "abc", x.z = {first = 1 : i64, second = [2 : i64, "x"]}} {
-  func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  func.func @main(%a: tensor<2x3xf32> loc("given.py":4:5)) -> tensor<2x3xf32> {
     %c = arith.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>
     %0 = "hipdnn.pointwise"(%a, %c) {mode = "add", operandSegmentSizes = array<i32: 1, 1, 0>}
       : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32> loc("model.py":1:2)
@@ -58,7 +58,9 @@ def read_all(path: Path) -> None:
     asm(module, debug_info=True)
 
 
-@pytest.mark.parametrize("word", [b"model.py", b"first", b"abc", b"pointwise", b"main"])
+@pytest.mark.parametrize(
+    "word", [b"model.py", b"given.py", b"first", b"abc", b"pointwise", b"main"]
+)
 def test_strings_of_bytecode_that_are_not_utf8(word: bytes, bytecode: bytes, tmp_path: Path):
     assert word in bytecode
     path = tmp_path / "x.mlirbc"

@@ -134,6 +134,21 @@ def test_unpooling(tmp_path, pads):
     check(save(tmp_path / "m.onnx", nodes, inputs, [("y", F32)]), inputs)
 
 
+def test_maxima_are_put_back_into_the_shape_of_their_windows_alone(tmp_path: Path) -> None:
+    windows = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["p", "i"], **windows),
+        helper.make_node("MaxUnpool", ["p", "i", "shape"], ["y"], **windows),
+    ]
+    constants = {"shape": np.array([2, 3, 7, 8])}
+    path = save(tmp_path / "m.onnx", nodes, {"x": drawn(2, 3, 6, 8)}, [("y", F32)], constants)
+    model = onnx.load(path)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", F32, [2, 3, 7, 8]))
+    onnx.save(model, path)
+    with pytest.raises(HipgraftError, match=r"to another shape than \[2, 3, 6, 8\]"):
+        frontends.load(path)
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("mode", "starts", "axis"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -104,12 +105,24 @@ def compiled_results(text: str, inputs: list[np.ndarray], nodes: int) -> list[np
         return runtime.run_module(module, inputs, open_device("cpu"))
 
 
-def test_attention():
+def with_values(text: str, extent: int) -> str:
+    """Returns `ATTENTION` with another extent of the heads of values than of keys."""
+    head, keys, values, rest = re.split(r"(?=  %k0 =)|(?=  %v0 =)|(?=  %q0 =)", text)
+    head = head.replace("%v: tensor<1x2x6x8xf32>", f"%v: tensor<1x2x6x{extent}xf32>")
+    head = head.replace("-> tensor<1x4x6x8xf32>", f"-> tensor<1x4x6x{extent}xf32>")
+    values = values.replace("6x8x", f"6x{extent}x").replace("48", str(6 * extent))
+    values = values.replace("8, 1>", f"{extent}, 1>")
+    weighted, result = rest.split("  %5 =")
+    return head + keys + values + weighted + "  %5 =" + result.replace("6x8x", f"6x{extent}x")
+
+
+@pytest.mark.parametrize("extent", [8, 5])
+def test_attention(extent: int) -> None:
     random = np.random.default_rng(3)
-    shapes = [(1, 4, 6, 8), (1, 2, 6, 8), (1, 2, 6, 8), (1, 1, 6, 6)]
+    shapes = [(1, 4, 6, 8), (1, 2, 6, 8), (1, 2, 6, extent), (1, 1, 6, 6)]
     q, k, v, mask = (random.normal(size=shape).astype(np.float32) for shape in shapes)
     hide = np.array([0, 1, 0, 0, 1, 0], np.bool_).reshape(1, 1, 1, 6)
-    (result,) = compiled_results(ATTENTION, [q, k, v, mask, hide], nodes=1)
+    (result,) = compiled_results(with_values(ATTENTION, extent), [q, k, v, mask, hide], nodes=1)
     bias = np.where(hide, -np.inf, mask.astype(np.float64))
     groups = [np.repeat(tensor.astype(np.float64), 2, axis=1) for tensor in (k, v)]
     scores = q.astype(np.float64) @ groups[0].swapaxes(2, 3) * 0.5 / 3 + bias

@@ -12,6 +12,7 @@ from recordings import WEIGHTS, FailingDevice, copying_program, open_null
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.runtime.boundary import DeviceArray
 from hipgraft.runtime.recording import Copy, Pointer, Recording, Tensor
+from hipgraft.runtime.runnable import Runnable
 from hipgraft.runtime.session import Session
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -81,6 +82,20 @@ def test_outputs_that_do_not_fit() -> None:
             session.run([X], [strided, *rest])
         with pytest.raises(HipgraftError, match="the program has 3 outputs, but 2 were given"):
             session.run([X], rest)
+
+
+class Copies(Runnable):
+    """A program that copies."""
+
+    def recordings(self, architecture: str) -> tuple[Recording, ...]:
+        return (copying_program(architecture),)
+
+
+def test_each_device_has_its_session() -> None:
+    program = Copies()
+    first, second = open_null(), open_null()
+    assert program.load(first) is program.load(first)
+    assert program.load(second) is not program.load(first)
 
 
 def test_array_of_another_device() -> None:

@@ -163,3 +163,23 @@ func.func @computed(%x: tensor<16x8xf16>, %v: tensor<8x8xf16>) -> tensor<16x4xf1
   %y = "hipdnn.pointwise"(%1, %2) {mode = "mul"} : (tensor<16x4xf16>, tensor<16x4xf16>) -> tensor<16x4xf16>
   return %y : tensor<16x4xf16>
 }
+
+// -----
+
+// The parts have unequal widths.
+
+// CHECK-LABEL: func.func @unequal
+// CHECK:         "hipdnn.matmul"({{.*}}) : (tensor<16x8xf16>, tensor<8x8xf16>) -> tensor<16x8xf16>
+// CHECK-NOT:     hipdnn.matmul
+func.func @unequal(%x: tensor<16x8xf16>, %w: tensor<8x8xf16>) -> (tensor<16x4xf16>, tensor<16x2xf16>, tensor<16x2xf16>, tensor<16x2xf16>) {
+  %0 = "hipdnn.matmul"(%x, %w) : (tensor<16x8xf16>, tensor<8x8xf16>) -> tensor<16x8xf16>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x4xf16>
+  %2 = "hipdnn.view"(%0) {offset = 2 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x2xf16>
+  %3 = "hipdnn.view"(%0) {offset = 4 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x2xf16>
+  %4 = "hipdnn.view"(%0) {offset = 6 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x2xf16>
+  %5 = "hipdnn.pointwise"(%1) {mode = "neg"} : (tensor<16x4xf16>) -> tensor<16x4xf16>
+  %6 = "hipdnn.pointwise"(%2) {mode = "abs"} : (tensor<16x2xf16>) -> tensor<16x2xf16>
+  %7 = "hipdnn.pointwise"(%3) {mode = "abs"} : (tensor<16x2xf16>) -> tensor<16x2xf16>
+  %8 = "hipdnn.pointwise"(%4) {mode = "abs"} : (tensor<16x2xf16>) -> tensor<16x2xf16>
+  return %5, %6, %7, %8 : tensor<16x4xf16>, tensor<16x2xf16>, tensor<16x2xf16>, tensor<16x2xf16>
+}
