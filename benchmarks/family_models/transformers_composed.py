@@ -351,6 +351,6 @@ def composed(prefix, fields, make_inputs):
 _ALL = {**dict.fromkeys(GUESSED.split(), (None, None)), **GIVEN}
 
 FAMILIES |= {
-    f"hf_{prefix.lower()}": partial(composed, prefix, fields, make_inputs)
+    f"composed_{prefix.lower()}": partial(composed, prefix, fields, make_inputs)
     for prefix, (fields, make_inputs) in _ALL.items()
 }
