@@ -228,6 +228,29 @@ def test_a_number_written_by_a_mask(tmp_path):
     check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants), inputs)
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4)])
+def test_a_number_written_by_a_counted_mask(tmp_path, shape):
+    """`y[y == 5] = 0` of PyTorch's exporter, and of a mask of the first dims."""
+    nodes = [
+        node("Equal", ["ids", "five"], ["m"]),
+        node("NonZero", ["m"], ["found"]),
+        node("Transpose", ["found"], ["at"], perm=[1, 0]),
+        node("Reshape", ["m", "minus"], ["flat"]),
+        node("Cast", ["flat"], ["numbers"], to=TensorProto.INT64),
+        node("ReduceSum", ["numbers"], ["count"]),
+        node("Concat", ["count", "features"], ["size"], axis=0),
+        node("Expand", ["zero", "size" if len(shape) > 2 else "count"], ["rows"]),
+        node("ScatterND", ["x", "at", "rows"], ["z"]),
+    ]
+    inputs = {"ids": np.array([[5, 1, 5], [2, 5, 3]]), "x": drawn(*shape)}
+    constants = {"five": np.array(5), "minus": np.array([-1]), "features": np.array([4])}
+    constants["zero"] = np.array(0, np.float32)
+    path = save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants)
+    check(path, inputs)
+    ops = [op.name for op in walk(load(path).operation)]
+    assert ops.count("torch.aten.where.self") == 1
+
+
 @pytest.mark.parametrize("count", LINES)
 @pytest.mark.parametrize("mask", [[[0, 1, 1], [1, 0, 0]], [[0] * 3] * 2, [[1] * 3] * 2])
 def test_rows_written_by_a_mask_of_elements(tmp_path, count, mask):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,6 +22,7 @@ def rewrite_masks(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     - `Compress` of an unknown number of rows reads the rows that `NonZero` finds.
     - A mask that is stretched along the last dimensions, as exporters do for `y[mask] = rows`,
       selects whole rows: `ScatterND` writes rows, not their elements.
+    - One number that is written by a mask, as exporters do for `y[mask] = 0`, becomes a `Where`.
 
     Args:
         model: model with inferred shapes.
@@ -37,7 +39,7 @@ def rewrite_masks(model: onnx.ModelProto, graph: GraphInfo) -> bool:
         try:
             if node.op_type == "Compress":
                 _compress(writer)
-            elif node.op_type == "ScatterND":
+            elif node.op_type == "ScatterND" and not _one_number(writer, makers):
                 _whole_rows(writer, makers)
         except Declined:
             writer.nodes.clear()
@@ -61,6 +63,30 @@ def _compress(writer: Writer) -> None:
         x, axis = writer.reshape(x, [-1]), 0
     found = writer.reshape(writer.op("NonZero", condition), [-1])
     writer.result(writer.op("Gather", x, found, axis=axis))
+
+
+def _one_number(writer: Writer, makers: Mapping[str, NodeProto]) -> bool:
+    """Rewrites `ScatterND(data, Transpose(NonZero(mask)), number)`, with the number stretched.
+
+    Returns:
+        Whether the node is one of these.
+    """
+    data, indices, updates = writer.node.input
+    shapes, maker = writer.graph.shapes, makers.get(updates)
+    while maker is not None and maker.op_type in ("Expand", "Reshape", "Identity"):
+        updates = maker.input[0]
+        maker = makers.get(updates) if math.prod(shapes.get(updates, [0])) != 1 else None
+    if math.prod(shapes.get(updates, [0])) != 1 or writer.attribute("reduction", "none") != "none":
+        return False
+    selection = _made_by(_made_by(indices, "Transpose", makers).input[0], "NonZero", makers)
+    mask = selection.input[0]
+    whole, chosen = writer.shape(data), writer.shape(mask)
+    if whole[: len(chosen)] != chosen:
+        return False
+    mask = writer.op("Cast", mask, to=TensorProto.BOOL)
+    mask = writer.reshape(mask, [*chosen, *[1] * (len(whole) - len(chosen))])
+    writer.result(writer.op("Where", mask, writer.reshape(updates, []), data))
+    return True
 
 
 def _whole_rows(writer: Writer, makers: Mapping[str, NodeProto]) -> None:
