@@ -188,20 +188,6 @@ GIVEN: dict[str, tuple[dict[str, Any], Any]] = {
     ),
     "Qwen2VLText": (POSITIONS, words),
     "Qwen2_5_VLText": (POSITIONS, words),
-    "Reformer": (
-        {
-            "attention_head_size": 8,
-            "axial_pos_embds_dim": [8, 24],
-            "axial_pos_shape": [4, 4],
-            "feed_forward_size": 48,
-            "max_position_embeddings": 16,
-            "attn_layers": ["local", "lsh"],
-            "local_attn_chunk_length": 4,
-            "lsh_attn_chunk_length": 4,
-            "num_buckets": 2,
-        },
-        words,
-    ),
     "SegGpt": (
         {
             "image_size": [32, 16],
