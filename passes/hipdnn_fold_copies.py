@@ -10,17 +10,19 @@ from typing import ClassVar, cast
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import collect
-from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import shape_of
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.buffers import view_of, window_of
-from hipgraft.transforms.fusion import BY_ELEMENT
+from hipgraft.transforms.outer_concatenations import (
+    check_parts,
+    concatenate_outermost,
+    inner_concatenation,
+)
+from hipgraft.transforms.outlining import set_operand_layouts
+from hipgraft.transforms.recognition.values import readers
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
-
-_CONTAINERS = (hipdnn.GraphOp.OP_NAME, hipdnn.FallbackOp.OP_NAME)
+from hipgraft.transforms.written_order import write_in_order
 
 
 def _is_copy(graph: hipdnn.GraphOp) -> bool:
@@ -33,94 +35,38 @@ def _is_copy(graph: hipdnn.GraphOp) -> bool:
     return mode == "identity" and types[0].element_type == types[1].element_type
 
 
-def written_strides(tensor: StridedView, window: StridedView) -> list[int] | None:
-    """Returns the strides of a tensor for which `window` on its storage is row-major.
-
-    Args:
-        tensor: shape and strides of the tensor so far.
-        window: window on all of the storage, each element once.
-
-    Returns:
-        A stride for each dimension; None if the tensor or the window is no such thing, or the
-        window splits a dimension.
-    """
-    stored, dims = tensor.storage_order(tensor.shape), window.storage_order(tensor.shape)
-    if stored is None or dims is None:
-        return None
-    order = StridedView.of_shape(window.shape).permute(dims)
-    extents = [tensor.shape[dim] for dim in stored]
-    written = StridedView.of_shape(extents).on_copied(order)
-    if written is None:
-        return None
-    strides = dict(zip(stored, written.strides, strict=True))
-    return [strides.get(dim, 1) for dim in range(len(tensor.shape))]
-
-
-def _readers(value: ir.Value) -> list[ir.Operation]:
-    return list(dict.fromkeys(use.owner.operation for use in value.uses))
-
-
-def _fold(op: ir.Operation) -> None:
+def _fold(op: ir.Operation) -> bool:
     """Folds the copy `op` into the graph whose result it copies, or raises `Declined`."""
     copy = hipdnn.GraphOp(op)
-    base = _write_in_order(copy.inputs[0], op)
+    base = write_in_order(copy.inputs[0], op)
     _read_storage(copy.outputs[0], base, op)
+    return True
 
 
-def _fold_part(op: ir.Operation, index: int) -> None:
+def _fold_part(op: ir.Operation, index: int) -> bool:
     """Makes operand `index` of a concatenation row-major, or raises `Declined`."""
     container, old = hipdnn.FallbackOp(op), op.operands[index]
-    base = _write_in_order(old, op)
+    base = write_in_order(old, op)
     with ir.InsertionPoint(op):
         new = hipdnn.view(base, ir.RankedTensorType(old.type), loc=op.location)
     op.operands[index] = new
-    layouts = list(container.arg_strides or [])
-    layouts[index] = None
-    container.arg_strides = layouts
+    set_operand_layouts(container)
     cast(ir.OpView, old.owner).operation.erase()
+    return True
 
 
-def _write_in_order(copied: ir.Value, op: ir.Operation) -> ir.Value:
-    """Lets the container that yields what `op` copies write it in the copy's order; returns it.
+def _move_outermost(op: ir.Operation) -> bool:
+    """Lets a fallback concatenate along its outermost dim; returns whether it is another one.
 
     Raises:
-        Declined: `copied` is no permutation of a container's result that only `op` reads.
+        Declined: it cannot, or should not.
     """
-    view = view_of(copied)
-    if view is None:
-        raise Declined("no-window", f"'{op.name}' op copies a whole tensor")
-    owner = view.base.owner
-    if isinstance(owner, ir.Block) or owner.name not in _CONTAINERS:
-        raise Declined("no-graph", f"'{op.name}' op copies what no graph or fallback yields")
-    if owner.name == hipdnn.FallbackOp.OP_NAME and not _is_by_element(view.base):
-        raise Declined("torch-op", f"'{op.name}' op copies what a torch op yields in its own order")
-    container = cast(hipdnn.ContainerOp, hipdnn.wrap(owner.operation))
-    strides = written_strides(_stored(container, view.base), window_of(view))
-    if strides is None:
-        raise Declined("no-permutation", f"'{op.name}' op copies no permutation of a tensor")
-    if len(_readers(view.base)) > 1 or len(list(view.window.uses)) > 1:
-        raise Declined("read-elsewhere", f"'{op.name}' op copies a tensor that others read")
-    _set_strides(container, view.base, strides)
-    return view.base
-
-
-def _stored(producer: hipdnn.ContainerOp, result: ir.Value) -> StridedView:
-    """Returns the shape and strides in which a container writes a result."""
-    layouts = producer.result_strides or [None] * len(producer.outputs)
-    strides = layouts[ir.OpResult(result).result_number]
-    whole = StridedView.of_shape(shape_of(result))
-    return whole if strides is None else StridedView(whole.shape, tuple(strides))
-
-
-def _is_by_element(value: ir.Value) -> bool:
-    """Whether a fallback computes each element of a result separately, so in any order."""
-    container = hipdnn.FallbackOp(cast(ir.OpView, value.owner).operation)
-    terminator = list(container.body.operations)[-1]
-    cast_op = defining_op(terminator.operands[ir.OpResult(value).result_number])
-    if cast_op is None or cast_op.name != "torch_c.to_builtin_tensor":
+    found = inner_concatenation(op)
+    if found is None:
         return False
-    torch_op = defining_op(cast_op.operands[0])
-    return torch_op is not None and torch_op.name in BY_ELEMENT
+    check_parts(found)
+    concatenate_outermost(found)
+    return True
 
 
 def _parts(op: ir.Operation) -> list[int]:
@@ -146,21 +92,10 @@ def _only_reader(value: ir.Value, name: str) -> ir.Operation | None:
     return readers[0] if len(readers) == 1 and readers[0].name == name else None
 
 
-def _set_strides(producer: hipdnn.ContainerOp, result: ir.Value, strides: list[int]) -> None:
-    """Sets the strides of one result of a graph or fallback."""
-    layouts = list(producer.result_strides or [None] * len(producer.outputs))
-    layouts[ir.OpResult(result).result_number] = strides
-    attributes = [
-        ir.UnitAttr.get() if layout is None else ir.DenseI64ArrayAttr.get(layout)
-        for layout in layouts
-    ]
-    producer.operation.attributes["result_strides"] = ir.ArrayAttr.get(attributes)
-
-
 def _read_storage(copied: ir.Value, base: ir.Value, copy: ir.Operation) -> None:
     """Lets readers of the copy read the storage of `base`, and erases copy and window."""
     old_view = cast(ir.OpView, copy.operands[0].owner).operation
-    for reader in _readers(copied):
+    for reader in readers(copied):
         if reader.name == hipdnn.ViewOp.OP_NAME:
             reader.operands[0] = base
     if next(iter(copied.uses), None) is not None:
@@ -181,7 +116,9 @@ class HipdnnFoldCopiesPass(Pass):
 
     Likewise, a graph or fallback whose result is only concatenated, as a permuted window, writes it
     in the order of the concatenation's part. The part can then be copied as one piece, or needs no
-    copy, because memory planning lets it write to the part's place.
+    copy, because memory planning lets it write to the part's place. For that, a small concatenation
+    of an inner dimension gets its result with this dimension outermost in memory, if graphs can
+    write all operands, and read the result, in that order.
 
     Before:
         ```mlir
@@ -226,13 +163,14 @@ class HipdnnFoldCopiesPass(Pass):
         for op in [op for op in graphs if _is_copy(hipdnn.GraphOp(op))]:
             _attempt(state, op, "folded-copies", partial(_fold, op))
         for op in collect(module, [hipdnn.FallbackOp.OP_NAME]):
+            _attempt(state, op, "outermost-concatenations", partial(_move_outermost, op))
             for index in _parts(op):
                 _attempt(state, op, "folded-parts", partial(_fold_part, op, index))
 
 
-def _attempt(state: PassState, op: ir.Operation, counter: str, fold: Callable[[], None]) -> None:
+def _attempt(state: PassState, op: ir.Operation, counter: str, fold: Callable[[], bool]) -> None:
     try:
-        fold()
-        state.count(counter)
+        if fold():
+            state.count(counter)
     except Declined as declined:
         state.missed(op, declined.name, declined.reason)

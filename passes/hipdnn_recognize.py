@@ -43,10 +43,11 @@ class HipdnnRecognizePass(Pass):
     on the queries, the keys or the scores, with additive or selecting masks, and with a guard
     against rows that see no key; GELU by the error function or the hyperbolic tangent, with its
     factors in any order; and swish with any beta. If keys and values are copied for each head of a
-    group, the node reads the originals. Products and sums with constants per channel after a
-    convolution with constant filters, such as batch normalisation with constant statistics, are
-    folded into the filters and a bias, and a constant low-rank adapter (LoRA) is added to the
-    constant matrix that it adapts. Each of these families can run by itself.
+    group, or operands to join batch and heads, the node reads the originals. Products and sums with
+    constants per channel after a convolution with constant filters, such as batch normalisation
+    with constant statistics, are folded into the filters and a bias, and a constant low-rank
+    adapter (LoRA) is added to the constant matrix that it adapts. Each of these families can run by
+    itself.
 
     Before:
         ```mlir

@@ -65,7 +65,7 @@ GUESSED = """
     NemotronH NomicBert Nystromformer Olmo3 OlmoHybrid Ovis2 OwlViTText OwlViTVision PaliGemma
     PatchTST Phi4MultimodalVision Pixio PixtralVision Qwen2Audio Qwen3VLText Qwen3_5MoeText
     Qwen3_5Text RTDetr SEWD SamVision Siglip2Text SiglipText SiglipVision SmolVLM Tapas
-    TextNet VaultGemma ViTMAE VipLlava VisualBert Voxtral Whisper XLMRobertaXL Zaya
+    TextNet VaultGemma VipLlava VisualBert Voxtral Whisper XLMRobertaXL Zaya
 """
 """Models whose inputs follow from the parameters of their `forward`."""
 

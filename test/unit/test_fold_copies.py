@@ -9,9 +9,9 @@ from programs import run_passes
 from hipgraft import runtime
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.strided_view import StridedView
-from hipgraft.passes.hipdnn_fold_copies import written_strides
 from hipgraft.passmanager.runner import Runner
 from hipgraft.runtime.devices import open_device
+from hipgraft.transforms.written_order import written_strides
 
 PIPELINE = "builtin.module(hipdnn-compile{target=cpu},hipdnn-bufferize)"
 

@@ -13,6 +13,9 @@ from hipgraft.ir.element_types import byte_size
 from hipgraft.passmanager.base import PassState
 from hipgraft.transforms.memory_plan import Interval, most_live
 
+# More memory that copies are worth: GPUs allocate it in pages of this size.
+_PAGE_BYTES = 1 << 16
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -42,8 +45,8 @@ def elide_copies(block: ir.Block, state: PassState) -> None:
     """Places buffers in the buffers that they are copied into, and erases the copies.
 
     A copy goes if its source is a whole buffer that nothing touches afterwards, if nothing touches
-    that part of its target before, and if not more memory is live at once then. Each other copy
-    gets a missed remark.
+    that part of its target before, and if no more memory is live at once then, but for a page. Each
+    other copy gets a missed remark.
 
     Args:
         block: device ops on one chain of async tokens.
@@ -111,9 +114,9 @@ class _Buffers:
         after = {**self._accesses, target.buffer: kept}
         del after[source.buffer]
         live = most_live(list(self._intervals(after).values()))
-        if live > self._most_live:
+        if live > self._most_live + _PAGE_BYTES:
             raise Declined("memory", f"{live} instead of {self._most_live} bytes would be live")
-        self._accesses, self._most_live = after, live
+        self._accesses, self._most_live = after, min(live, self._most_live)
         _place(copy, self._allocs[target.buffer], self._allocs.pop(source.buffer), target)
         for value, part in self._parts.items():
             if part.buffer == source.buffer:

@@ -18,7 +18,7 @@ from hipgraft.ir.element_types import bit_width, byte_size
 from hipgraft.ir.resources import constant_bytes, elements_of
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_of, element_type_of, shape_of
-from hipgraft.transforms.outlining import operand_layouts
+from hipgraft.transforms.outlining import set_operand_layouts
 from hipgraft.transforms.partition.cost import Roofline
 from hipgraft.transforms.partition.reader import ProgramReader
 from hipgraft.transforms.recognition.values import make_window, readers, window
@@ -236,7 +236,7 @@ class LayoutAssigner:
                 shown = hipdnn.ViewOp(op)
                 shown.strides, shown.offset = list(moved.strides), moved.offset
                 for reader in readers(op.results[0]):
-                    _set_layouts(hipdnn.GraphOp(reader))
+                    set_operand_layouts(hipdnn.GraphOp(reader))
             else:
                 self._read_last(hipdnn.GraphOp(op), value, stored)
 
@@ -252,7 +252,7 @@ class LayoutAssigner:
             image, weights = (read.get(operand) for operand in anchor.operands)
             if image is not None and weights is not None and graph.inputs[image] == view:
                 self._store_filters(graph, weights)
-        _set_layouts(graph)
+        set_operand_layouts(graph)
 
     def _store_filters(self, graph: hipdnn.GraphOp, index: int) -> None:
         weights = graph.inputs[index]
@@ -270,11 +270,6 @@ class LayoutAssigner:
             )
         if next(iter(weights.uses), None) is None:
             op.erase()
-
-
-def _set_layouts(graph: hipdnn.GraphOp) -> None:
-    """Writes the layouts of operands that are views."""
-    graph.arg_strides, graph.arg_offsets = operand_layouts(graph.inputs)
 
 
 def _permuted(op: ir.Operation) -> ir.Attribute:

@@ -361,6 +361,11 @@ def operand_layouts(
     )
 
 
+def set_operand_layouts(container: hipdnn.ContainerOp) -> None:
+    """Writes the strides and offsets of a container's operands; see `operand_layouts`."""
+    container.arg_strides, container.arg_offsets = operand_layouts(container.inputs)
+
+
 def _strides_of(view: ir.Operation) -> list[int] | None:
     """Returns the view's strides; None if they are row-major."""
     strides = list(ir.DenseI64ArrayAttr(view.attributes["strides"]))

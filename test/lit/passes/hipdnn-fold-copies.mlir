@@ -64,7 +64,7 @@ func.func @returned(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<4x2xf32>) {
 // CHECK:         }) {name = "a", result_strides = [array<i64: 1, 1, 2>]}
 // CHECK:         %[[V:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 8, 2, 1>}
 // CHECK:         "hipdnn.fallback"(%[[V]])
-// CHECK:         }) {arg_strides = [unit], name = "cat"}
+// CHECK:         }) {name = "cat"}
 func.func @rows(%x: tensor<1x2x4xf32>) -> tensor<1x5x2xf32> {
   %0 = "hipdnn.graph"(%x) ({
   ^bb0(%a: tensor<1x2x4xf32>):

@@ -139,10 +139,35 @@ func.func @later(%y: memref<256xi8>) attributes {hipgraft.results = 1 : i64} {
 
 // A copy stays if the whole target would be live beside a large buffer.
 
-// REMARK:        'gpu.memcpy' op stays: 1536 instead of 1280 bytes would be live
+// REMARK:        'gpu.memcpy' op stays: 1572864 instead of 1310720 bytes would be live
 // CHECK-LABEL: func.func @grows
-// CHECK:         gpu.alloc async {{.*}} : memref<1280xi8>
-func.func @grows(%y: memref<1024xi8>, %z: memref<512xi8>) attributes {hipgraft.results = 2 : i64} {
+// CHECK:         gpu.alloc async {{.*}} : memref<1310720xi8>
+func.func @grows(%y: memref<1048576xi8>, %z: memref<524288xi8>) attributes {hipgraft.results = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %n = arith.constant 0 : i8
+  %t0 = gpu.wait async
+  %a = memref.alloc() : memref<262144xi8>
+  %t1 = gpu.memset async [%t0] %a, %n : memref<262144xi8>, i8
+  %x = memref.alloc() : memref<1048576xi8>
+  %t2 = gpu.memset async [%t1] %x, %n : memref<1048576xi8>, i8
+  %t3 = gpu.memcpy async [%t2] %y, %x : memref<1048576xi8>, memref<1048576xi8>
+  %whole = memref.alloc() : memref<524288xi8>
+  %low = memref.view %whole[%c0][] : memref<524288xi8> to memref<262144xi8>
+  %t4 = gpu.memcpy async [%t3] %low, %a : memref<262144xi8>, memref<262144xi8>
+  %t5 = gpu.memcpy async [%t4] %z, %whole : memref<524288xi8>, memref<524288xi8>
+  gpu.wait [%t5]
+  return
+}
+
+// -----
+
+// A copy goes if less than a page more memory is live then.
+
+// CHECK-LABEL: func.func @grows_little
+// CHECK:         gpu.alloc async {{.*}} : memref<1536xi8>
+// CHECK-COUNT-2: gpu.memcpy
+// CHECK-NOT:     gpu.memcpy
+func.func @grows_little(%y: memref<1024xi8>, %z: memref<512xi8>) attributes {hipgraft.results = 2 : i64} {
   %c0 = arith.constant 0 : index
   %n = arith.constant 0 : i8
   %t0 = gpu.wait async

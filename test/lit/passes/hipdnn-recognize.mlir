@@ -358,3 +358,29 @@ func.func @adapter(%x: tensor<4x8xf16>) -> tensor<4x8xf16> {
   %5 = "hipdnn.pointwise"(%1, %4) {mode = "add"} : (tensor<4x8xf16>, tensor<4x8xf16>) -> tensor<4x8xf16>
   return %5 : tensor<4x8xf16>
 }
+
+// -----
+
+// Copies join batch and heads of a packed projection [sequence, batch, 3 * heads * size].
+
+// CHECK-LABEL: func.func @joined_batches
+// CHECK-SAME:    (%[[PACKED:.*]]: tensor<8x2x48xf32>)
+// CHECK-DAG:     %[[Q:.*]] = "hipdnn.view"(%[[PACKED]]) {offset = 0 : i64, strides = array<i64: 48, 4, 96, 1>} : {{.*}} -> tensor<2x4x8x4xf32>
+// CHECK-DAG:     %[[K:.*]] = "hipdnn.view"(%[[PACKED]]) {offset = 16 : i64, strides = array<i64: 48, 4, 96, 1>} : {{.*}} -> tensor<2x4x8x4xf32>
+// CHECK-DAG:     %[[V:.*]] = "hipdnn.view"(%[[PACKED]]) {offset = 32 : i64, strides = array<i64: 48, 4, 96, 1>} : {{.*}} -> tensor<2x4x8x4xf32>
+// CHECK:         %[[O:.*]] = "hipdnn.sdpa"(%[[Q]], %[[K]], %[[V]]) {attn_scale_value = 5.000000e-01 : f32}
+// CHECK:         %[[Y:.*]] = "hipdnn.view"(%[[O]]) {{.*}} -> tensor<1x8x8x4xf32>
+// CHECK:         return %[[Y]]
+func.func @joined_batches(%packed: tensor<8x2x48xf32>) -> tensor<1x8x8x4xf32> {
+  %q0 = "hipdnn.view"(%packed) {offset = 0 : i64, strides = array<i64: 96, 48, 1>} : (tensor<8x2x48xf32>) -> tensor<8x2x16xf32>
+  %q1 = "hipdnn.pointwise"(%q0) {mode = "identity"} : (tensor<8x2x16xf32>) -> tensor<8x2x16xf32>
+  %q = "hipdnn.view"(%q1) {offset = 0 : i64, strides = array<i64: 0, 4, 32, 1>} : (tensor<8x2x16xf32>) -> tensor<1x8x8x4xf32>
+  %k0 = "hipdnn.view"(%packed) {offset = 16 : i64, strides = array<i64: 96, 48, 1>} : (tensor<8x2x48xf32>) -> tensor<8x2x16xf32>
+  %k1 = "hipdnn.pointwise"(%k0) {mode = "identity"} : (tensor<8x2x16xf32>) -> tensor<8x2x16xf32>
+  %k = "hipdnn.view"(%k1) {offset = 0 : i64, strides = array<i64: 0, 4, 32, 1>} : (tensor<8x2x16xf32>) -> tensor<1x8x8x4xf32>
+  %v0 = "hipdnn.view"(%packed) {offset = 32 : i64, strides = array<i64: 96, 48, 1>} : (tensor<8x2x48xf32>) -> tensor<8x2x16xf32>
+  %v1 = "hipdnn.pointwise"(%v0) {mode = "identity"} : (tensor<8x2x16xf32>) -> tensor<8x2x16xf32>
+  %v = "hipdnn.view"(%v1) {offset = 0 : i64, strides = array<i64: 0, 4, 32, 1>} : (tensor<8x2x16xf32>) -> tensor<1x8x8x4xf32>
+  %o = "hipdnn.sdpa"(%q, %k, %v) {attn_scale_value = 5.000000e-01 : f32} : (tensor<1x8x8x4xf32>, tensor<1x8x8x4xf32>, tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32>
+  return %o : tensor<1x8x8x4xf32>
+}

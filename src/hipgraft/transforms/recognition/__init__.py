@@ -11,7 +11,8 @@ from hipgraft.transforms.recognition.activations import (
     recognize_tanh_gelu,
 )
 from hipgraft.transforms.recognition.adapters import merge_adapter
-from hipgraft.transforms.recognition.attention import recognize_attention, share_heads
+from hipgraft.transforms.recognition.attention import recognize_attention
+from hipgraft.transforms.recognition.attention_operands import read_sources
 from hipgraft.transforms.recognition.convolutions import fold_batchnorm
 from hipgraft.transforms.recognition.norms import recognize_norm
 from hipgraft.transforms.recognition.values import Rules
@@ -20,7 +21,7 @@ Pattern = Callable[[ir.Operation, Rules], str | None]
 """Replaces the arithmetic that an op is part of, and returns the name of what it is now."""
 
 FAMILIES: dict[str, dict[str, Pattern]] = {
-    "attention": {"hipdnn.matmul": recognize_attention, "hipdnn.sdpa": share_heads},
+    "attention": {"hipdnn.matmul": recognize_attention, "hipdnn.sdpa": read_sources},
     "norms": {"AVG": recognize_norm},
     "activations": {
         "erf": recognize_gelu,

@@ -10,8 +10,15 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
-from hipgraft.ir.strided_view import StridedView, joined_run
+from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_type_of, shape_of
+from hipgraft.transforms.recognition.attention_operands import (
+    HEADS,
+    copied_window,
+    read_sources,
+    take_place,
+    unrepeated,
+)
 from hipgraft.transforms.recognition.values import (
     Rules,
     check_interior,
@@ -19,7 +26,6 @@ from hipgraft.transforms.recognition.values import (
     made_by,
     make_window,
     mode_of,
-    readers,
     same,
     splat_value,
     split_splat,
@@ -33,7 +39,6 @@ _HIDDEN = -1e30
 """Scores at or below this weigh nothing beside any score that a program computes."""
 
 _RANK = 4
-_HEADS = 1
 
 
 @dataclass
@@ -78,7 +83,8 @@ def recognize_attention(op: ir.Operation, rules: Rules) -> str | None:
     check_interior(op.results[0], [q, k, v, *masks], rules)
     with ir.InsertionPoint(op), op.location:
         o = _sdpa(op, parts, [make_window(*tensor, op.location) for tensor in tensors])
-        _take_place(op, o)
+    take_place(op, o)
+    read_sources(ir.OpResult(o).owner.operation, rules)
     return "sdpa"
 
 
@@ -93,18 +99,6 @@ def _narrowed(base: ir.Value, view: StridedView) -> tuple[ir.Value, StridedView]
     source, seen = window(op.operands[0])
     moved = view.on_copied(seen)
     return (base, view) if moved is None else (source, moved)
-
-
-def share_heads(op: ir.Operation, rules: Rules) -> str | None:
-    """Lets attention read keys and values from the source of copies made for each head."""
-    shared = 0
-    for index in (1, 2):
-        base, view = _unrepeated(*window(op.operands[index]))
-        if base != window(op.operands[index])[0]:
-            with ir.InsertionPoint(op):
-                op.operands[index] = make_window(base, view, op.location)
-            shared += 1
-    return "shared heads" if shared else None
 
 
 def _softmax_operand(weights: ir.Value) -> ir.Value | None:
@@ -235,23 +229,15 @@ def _unscaled(
         return base, view
     if element_type_of(split[0]) != element_type_of(base):
         return base, view
-    found = _copied(view, split[0])
+    found = copied_window(view, split[0])
     if found is None:
         return base, view
     scores.scale *= split[1]
-    return _unscaled(*_unrepeated(*found), scores, rules)
+    return _unscaled(*unrepeated(*found), scores, rules)
 
 
 def _may_drop(op: ir.Operation, rules: Rules) -> bool:
     return rules.drop_roundings or not is_narrow(element_type_of(op.results[0]))
-
-
-def _copied(view: StridedView, value: ir.Value) -> tuple[ir.Value, StridedView] | None:
-    """Converts a window on a row-major copy of `value` to a window on its base."""
-    source, copied = window(value)
-    runs = view.through_copy(copied)
-    composed = None if runs is None else _composed(runs, copied.offset)
-    return None if composed is None else (source, composed)
 
 
 def _transposed(value: ir.Value) -> tuple[ir.Value, StridedView]:
@@ -272,46 +258,18 @@ def _heads(base: ir.Value, view: StridedView, scores: _Scores) -> tuple[ir.Value
         raise Declined("attention-rank", f"attention of rank {len(view.shape)}")
     while len(view.shape) < _RANK:
         view = view.insert(0)
-    return _unrepeated(base, view)
+    return unrepeated(base, view)
 
 
 def _fits(view: StridedView, lead: Sequence[int]) -> bool:
     return math.prod(view.shape[:-2]) == math.prod(lead)
 
 
-def _unrepeated(base: ir.Value, view: StridedView) -> tuple[ir.Value, StridedView]:
-    """Reads a copy from its source, and each group of equal heads once."""
-    op = defining_op(base)
-    while mode_of(op) == "identity" and op is not None:
-        if element_type_of(op.operands[0]) != element_type_of(base):
-            break
-        found = _copied(view, op.operands[0])
-        if found is None:
-            break
-        base, view = found
-        op = defining_op(base)
-    return base, view
-
-
-def _composed(runs: Sequence[list[tuple[int, int]]], offset: int) -> StridedView | None:
-    """Returns a window with one stride per dimension; drops a repetition inside of the heads."""
-    dims: list[tuple[int, int]] = []
-    for dim, walked in enumerate(runs):
-        moving = [run for run in walked if run[0] > 1]
-        if dim == _HEADS and len(moving) == 2 and moving[1][1] == 0:
-            moving = moving[:1]
-        joined = joined_run(moving)
-        if joined is None:
-            return None
-        dims.append(joined)
-    return StridedView(tuple(n for n, _ in dims), tuple(step for _, step in dims), offset)
-
-
 def _check_shapes(shapes: Sequence[tuple[int, ...]]) -> None:
     q, k, v = shapes
     if not q[0] == k[0] == v[0]:
         raise Declined("attention-batch", "queries, keys and values have different batches")
-    if q[_HEADS] % k[_HEADS] or q[_HEADS] % v[_HEADS]:
+    if q[HEADS] % k[HEADS] or q[HEADS] % v[HEADS]:
         raise Declined("attention-heads", "the heads of the queries are no multiple of the keys'")
 
 
@@ -360,14 +318,3 @@ def _selected(mask: ir.Value, hidden: float, shown: bool) -> ir.Value:
 def _splat(kind: ir.RankedTensorType, value: float) -> ir.Value:
     number = ir.FloatAttr.get(kind.element_type, value)
     return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, number)).result
-
-
-def _take_place(op: ir.Operation, o: ir.Value) -> None:
-    """Replaces a product by `o`; windows on it stay windows on the same storage."""
-    shape = shape_of(op.results[0])
-    for reader in readers(op.results[0]):
-        if reader.name == "hipdnn.view":
-            reader.operands[0] = o
-    if next(iter(op.results[0].uses), None) is not None:
-        whole = make_window(o, StridedView.of_shape(shape), op.location)
-        op.results[0].replace_all_uses_with(whole)
