@@ -92,7 +92,7 @@ def measure(model: Path, target: Target, kernels: int) -> float:
             print(f"| {model.stem} | {parts_of.__name__}: {error} |", flush=True)
             return 0.0
     (our_launches, ours), (their_launches, theirs) = (total(side, target) for side in sides)
-    row = f"| {model.stem} | {our_launches} | {their_launches} | {ours:,.0f} | {theirs:,.0f}"
+    row = f"| {model.stem} | {our_launches} | {their_launches} | {ours:,.1f} | {theirs:,.1f}"
     print(f"{row} | {ours / theirs:.3f} |", flush=True)
     for side in sides:
         print_longest(side, kernels)

@@ -22,7 +22,7 @@ class HipdnnSinkViewsPass(Pass):
     its other operands viewed in that shape. What reads the op reads it through the view.
 
     A reduction of what an elementwise op makes moves likewise if the view only reorders dimensions,
-    or adds and drops those of extent 1.
+    or adds and drops those of extent 1; a norm does if the dimensions that it normalises stay.
 
     If only a view reads an elementwise op, and adds dimensions of extent 1 for ops that broadcast
     the result, such as a number per image, then the op is computed in the shape of the view.

@@ -136,3 +136,30 @@ def test_packed_projection_is_read_where_it_is(tmp_path: Path, batch: int, maske
     assert "slow_memcpy" not in text
     assert text.count(" gpu.launch_func ") <= 4
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+def test_norm_of_a_gated_sum_takes_one_launch(tmp_path: Path, architecture: str):
+    """A gated residual network normalises rows that elementwise ops compute in another shape."""
+    random = np.random.default_rng(9)
+    x, r = (random.standard_normal((2, 7, n)).astype(np.float32) for n in (16, 8))
+    scale, bias = (random.standard_normal(8).astype(np.float32) for _ in range(2))
+    nodes = [
+        helper.make_node("Split", ["x"], ["a", "g"], axis=-1, num_outputs=2),
+        helper.make_node("Sigmoid", ["g"], ["s"]),
+        helper.make_node("Mul", ["a", "s"], ["gated"]),
+        helper.make_node("Add", ["r", "gated"], ["sum"]),
+        helper.make_node("LayerNormalization", ["sum", "scale", "bias"], ["y"], axis=-1),
+    ]
+    constants = {"scale": scale, "bias": bias}
+    path = save(tmp_path / "m.onnx", nodes, {"x": x, "r": r}, [("y", F32)], constants)
+    total = r + x[..., :8] / (1 + np.exp(-x[..., 8:]))
+    centered = total - total.mean(-1, keepdims=True)
+    expected = centered / np.sqrt(total.var(-1, keepdims=True) + 1e-5) * scale + bias
+    device = open_emulator(architecture)
+    with hipgraft.compile(path, architecture) as program:
+        assert str(program.module).count(" gpu.launch_func ") == 1
+        (found,) = program.run([x, r], device)
+    device.close()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

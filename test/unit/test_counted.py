@@ -156,7 +156,7 @@ def test_time_decides_whether_attention_is_one_launch(
         costs = [model.cost(kernel, work).value for kernel in (apart, fused)]
         assert (costs[1] < costs[0]) == is_fused
     if is_fused:
-        assert instructions(counts(apart)) < instructions(counts(fused)) / 3
+        assert instructions(counts(apart)) < instructions(counts(fused)) / 1.5
 
 
 def long_sum() -> ir.Operation:

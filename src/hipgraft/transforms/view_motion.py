@@ -17,14 +17,10 @@ from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.element_types import byte_width
 from hipgraft.ir.strided_view import StridedView, row_major_strides
 from hipgraft.ir.tensors import Shape, element_type_of, shape_of
-from hipgraft.transforms.fusion import CONTRACTIONS, ELEMENTWISE, is_compute
+from hipgraft.transforms.fusion import CONTRACTIONS, ELEMENTWISE, NORMS, is_compute
+from hipgraft.transforms.norm_shapes import can_have_shape, parameters
 from hipgraft.transforms.outlining import is_splat
-from hipgraft.transforms.recognition.values import (
-    make_window,
-    mode_of,
-    readers,
-    window,
-)
+from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
 
 _NO_LEVEL = -1
 """The level of values that no kernel computes."""
@@ -228,7 +224,7 @@ class ViewMotion:
 
     def _best_viewed(self, op: ir.Operation) -> _Viewed | None:
         """Returns the operand in whose shape to compute an op; None to keep its own shape."""
-        if op.name == hipdnn.ReductionOp.OP_NAME:
+        if op.name == hipdnn.ReductionOp.OP_NAME or op.name in NORMS:
             return self._reduced(op)
         if op.name != hipdnn.PointwiseOp.OP_NAME or mode_of(op) == "gen_index":
             return None
@@ -244,12 +240,14 @@ class ViewMotion:
         return best if best.level == last else None
 
     def _reduced(self, op: ir.Operation) -> _Viewed | None:
-        """Returns what a reduction views of elementwise ops, whose kernel it could share."""
+        """Returns what a reduction or norm views of elementwise ops, to share their kernel."""
         viewed = self._viewed(op.operands[0])
         owner = None if viewed is None else defining_op(viewed.base)
         if viewed is None or owner is None or owner.name not in ELEMENTWISE:
             return None
-        return viewed if _same_dims(viewed.window, shape_of(viewed.base)) else None
+        seen, shape = viewed.window, shape_of(viewed.base)
+        fits = can_have_shape(op, seen, shape) if op.name in NORMS else _same_dims(seen, shape)
+        return viewed if fits else None
 
     def _viewed(self, value: ir.Value) -> _Viewed | None:
         base = _base(value)
@@ -295,6 +293,9 @@ def _moved(op: ir.Operation, viewed: _Viewed) -> ir.Operation:
         strides = tuple(0 if dim is None else steps[dim] for dim in dims)
         shape, seen = tuple(extents), StridedView(shape_of(result), strides)
         inputs = [(viewed.base, StridedView.of_shape(shape_of(viewed.base)))]
+    elif op.name in NORMS:
+        whole = (viewed.base, StridedView.of_shape(shape))
+        inputs = [whole, *parameters(op, len(shape))]
     elif _width(result) > _width(viewed.base) and not _is_widened_once(result, viewed.base):
         raise Declined("wider", "its result has wider elements than the tensor that is viewed")
     else:

@@ -214,3 +214,36 @@ func.func @returned_numbers(%a: tensor<2x1x16xf32>, %b: tensor<2x1x1xf32>) -> te
   %2 = "hipdnn.pointwise"(%1) {mode = "identity"} : (tensor<2x16xi1>) -> tensor<2x16xf32>
   return %2 : tensor<2x16xf32>
 }
+
+// -----
+
+// A norm of rows is computed in the shape of the elementwise op before it.
+
+// CHECK-LABEL: func.func @norm_of_rows
+// CHECK:         %[[SUM:.*]] = "hipdnn.pointwise"({{.*}}) {mode = "add"} : {{.*}} -> tensor<2x7x8xf32>
+// CHECK:         %[[SCALE:.*]] = "hipdnn.view"(%arg2) {offset = 0 : i64, strides = array<i64: 0, 0, 1>} : (tensor<1x8xf32>) -> tensor<1x1x8xf32>
+// CHECK:         %[[Y:.*]] = "hipdnn.layernorm"(%[[SUM]], %[[SCALE]], {{.*}} -> tensor<2x7x8xf32>
+// CHECK:         %[[ROWS:.*]] = "hipdnn.view"(%[[Y]]) {{.*}} -> tensor<14x8xf32>
+// CHECK:         return %[[ROWS]]
+func.func @norm_of_rows(%x: tensor<2x7x16xf32>, %y: tensor<2x7x8xf32>, %s: tensor<1x8xf32>, %b: tensor<1x8xf32>) -> tensor<14x8xf32> {
+  %e = arith.constant dense<1.0e-5> : tensor<1xf32>
+  %half = "hipdnn.view"(%x) {offset = 8 : i64, strides = array<i64: 112, 16, 1>} : (tensor<2x7x16xf32>) -> tensor<2x7x8xf32>
+  %sum = "hipdnn.pointwise"(%half, %y) {mode = "add"} : (tensor<2x7x8xf32>, tensor<2x7x8xf32>) -> tensor<2x7x8xf32>
+  %rows = "hipdnn.view"(%sum) {offset = 0 : i64, strides = array<i64: 8, 1>} : (tensor<2x7x8xf32>) -> tensor<14x8xf32>
+  %n = "hipdnn.layernorm"(%rows, %s, %b, %e) {forward_phase = "INFERENCE", normalized_dim_count = 1 : i64} : (tensor<14x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>, tensor<1xf32>) -> tensor<14x8xf32>
+  return %n : tensor<14x8xf32>
+}
+
+// -----
+
+// The rows that it normalises are not those of the op before it.
+
+// CHECK-LABEL: func.func @norm_of_other_rows
+// CHECK:         "hipdnn.rmsnorm"({{.*}} -> tensor<7x16xf32>
+func.func @norm_of_other_rows(%x: tensor<2x7x8xf32>, %s: tensor<1x16xf32>) -> tensor<7x16xf32> {
+  %e = arith.constant dense<1.0e-5> : tensor<1xf32>
+  %abs = "hipdnn.pointwise"(%x) {mode = "abs"} : (tensor<2x7x8xf32>) -> tensor<2x7x8xf32>
+  %rows = "hipdnn.view"(%abs) {offset = 0 : i64, strides = array<i64: 16, 1>} : (tensor<2x7x8xf32>) -> tensor<7x16xf32>
+  %n = "hipdnn.rmsnorm"(%rows, %s, %e) {forward_phase = "INFERENCE"} : (tensor<7x16xf32>, tensor<1x16xf32>, tensor<1xf32>) -> tensor<7x16xf32>
+  return %n : tensor<7x16xf32>
+}

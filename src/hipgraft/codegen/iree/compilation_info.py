@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+CUDA_OPTIONS = "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false"
+"""The options of pipelines for CUDA."""
+
 
 def compilation_info(
     config: str, pipeline: str, threads: int, subgroup: int, options: str = ""

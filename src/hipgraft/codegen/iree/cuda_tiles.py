@@ -12,9 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hipgraft.codegen.iree.compilation_info import compilation_info, largest_divisor
+from hipgraft.codegen.iree.compilation_info import (
+    CUDA_OPTIONS,
+    compilation_info,
+    largest_divisor,
+)
 from hipgraft.codegen.iree.linalg_loops import extents_of, generics_of, iterators, loops_of, tensor
-from hipgraft.codegen.iree.row_tiles import CUDA_OPTIONS, set_rows_of
+from hipgraft.codegen.iree.row_tiles import set_rows_of
+from hipgraft.codegen.iree.vector_tiles import set_product_of
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.cuda_products import is_confused, is_partial
 from hipgraft.ir.bindings import ir
@@ -85,6 +90,8 @@ def set_tiles(module: ir.Module, target: Target) -> bool:
 
 
 def _set_tiles(ops: Sequence[ir.Operation], target: Target) -> bool:
+    if set_product_of(ops, target):
+        return True
     products = [(op, product) for op in ops if (product := _product(op)) is not None]
     if not products:
         return set_rows_of(ops, target)

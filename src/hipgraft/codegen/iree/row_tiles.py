@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from hipgraft.codegen.chips import find_gpu
-from hipgraft.codegen.iree.compilation_info import compilation_info
+from hipgraft.codegen.iree.compilation_info import CUDA_OPTIONS, compilation_info
 from hipgraft.codegen.iree.linalg_loops import extents_of, generics_of, iterators, loops_of
+from hipgraft.codegen.iree.vector_tiles import set_product_of
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.counted_booleans import counts_booleans
 from hipgraft.ir.bindings import ir
-
-CUDA_OPTIONS = "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false"
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,12 @@ class _Spread:
 
 
 def set_rows(module: ir.Module, target: Target) -> bool:
-    """Spreads rows in a module after the phase `flow`; returns whether it spread any."""
+    """Spreads rows and columns in a module after the phase `flow`; returns whether it did any."""
     with module.context, ir.Location.unknown():
-        return sum(set_rows_of(ops, target) for ops in generics_of(module)) > 0
+        tiled = [
+            set_rows_of(ops, target) or set_product_of(ops, target) for ops in generics_of(module)
+        ]
+        return any(tiled)
 
 
 def set_rows_of(ops: Sequence[ir.Operation], target: Target) -> bool:

@@ -20,7 +20,7 @@ from hipgraft.codegen.lowering.conv.direct import (
 from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window, is_depthwise
 from hipgraft.codegen.lowering.conv.product import is_whole_image, multiplied, multiply_images
 from hipgraft.codegen.lowering.conv.scalar import convolve_in_tiles, is_tiled, is_tiled_depthwise
-from hipgraft.codegen.lowering.conv.split import convolve_in_parts, is_split
+from hipgraft.codegen.lowering.conv.split import convolve_in_parts, has_few_positions, is_split
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import padded, resized
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
@@ -92,7 +92,9 @@ def convolve_within(
     """Emits the convolution of `convolve` in the way that costs the least."""
     emitter, target = lowering.emitter, lowering.target
     splits = is_split(x, w, result, target)
-    if is_whole_image(params, x, w) and not (splits and math.prod(x.shape[1:]) > _LONG):
+    is_long = splits and math.prod(x.shape[1:]) > _LONG
+    is_long &= not has_few_positions(w, result, target)
+    if is_whole_image(params, x, w) and not is_long:
         return multiply_images(lowering, x, w, result)
     if splits:
         return convolve_in_parts(emitter, params, x, w, result)

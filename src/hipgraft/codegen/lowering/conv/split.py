@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from hipgraft.codegen.iree.vector_tiles import has_few_rows
 from hipgraft.codegen.lowering.conv.direct import clamped, read_or_zero
 from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window
 from hipgraft.codegen.lowering.emit.emitter import Emitter
@@ -60,6 +61,8 @@ def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     is_deep = filters >= _DEPTH and math.prod(rest) >= many
     if target.kind is TargetKind.CPU or not is_deep or not can_split(x, w, result):
         return False
+    if has_few_positions(w, result, target):
+        return True
     if has_unit_window(w.shape):
         return filters * _positions(result) <= _FEW_ELEMENTS
     if _is_line(w) and (bit_width(w.element) or 0) < 32 and _positions(result) > _FEW_ROWS:
@@ -95,15 +98,23 @@ def convolve_in_parts(
     is_whole = has_unit_window(w.shape) and not is_moved
     last = (0, *range(2, x.rank), 1)
     windows = x.permuted(last) if is_whole else _windows(emitter, params, x, w, result, order)
+    emitter.whole_reductions = True
     a, b = (
-        emitter.reshape(emitter.reshape(value, (size, depth)), (size, parts, depth // parts))
+        emitter.reshape(value, (size, depth))
         for value, size in ((windows, rows), (w.permuted(order), filters))
     )
-    a, b = a.permuted((1, 0, 2)), b.permuted((1, 2, 0))
-    emitter.whole_reductions = True
-    products = multiply(emitter, a, b, (parts, rows, filters), result.element)
-    total = reduce_dims(emitter, ReductionMode.ADD, products, [0], result.element)
-    total = emitter.reshape(emitter.reshape(total, (rows, filters)), (batch, *positions, filters))
+    if has_few_positions(w, result, emitter.target):
+        total = multiply(emitter, a, b.permuted((1, 0)), (rows, filters), result.element)
+    else:
+        a, b = (
+            emitter.reshape(value, (size, parts, depth // parts))
+            for value, size in ((a, rows), (b, filters))
+        )
+        a, b = a.permuted((1, 0, 2)), b.permuted((1, 2, 0))
+        products = multiply(emitter, a, b, (parts, rows, filters), result.element)
+        total = reduce_dims(emitter, ReductionMode.ADD, products, [0], result.element)
+        total = emitter.reshape(total, (rows, filters))
+    total = emitter.reshape(total, (batch, *positions, filters))
     return total.permuted((0, total.rank - 1, *range(1, total.rank - 1)))
 
 
@@ -143,6 +154,12 @@ def _windows(
     shape = (result.shape[0], *result.shape[2:], *(w.shape[dim] for dim in order[1:]))
     init = emitter.empty(Tensor.logical("", shape, x.element))
     return emitter.materialized(emitter.generic("windows", [], [init], body, shape=shape)[0])
+
+
+def has_few_positions(w: Tensor, result: Tensor, target: Target) -> bool:
+    """Whether there are so few positions that wavefronts sum the results of each filter."""
+    depth, bits = math.prod(w.shape[1:]), bit_width(w.element)
+    return has_few_rows(_positions(result), depth, w.shape[0], bits, target)
 
 
 def _parts(w: Tensor, result: Tensor) -> int:

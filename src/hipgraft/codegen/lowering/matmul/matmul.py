@@ -41,8 +41,9 @@ from hipgraft.ir.tensors import element_of, shape_of
 _MANY_TILES = 256
 
 # With at most this many results IREE 3.13.0 splits K down to single products, whose sums cost up to
-# a hundred times the product, so the reduction is kept whole. Few rows of 16-bit elements are the
-# exception: kept whole, IREE would use instructions for sparse matrices.
+# a hundred times the product, so the reduction is kept whole. Few rows of 16-bit elements times a
+# matrix that is stored by row are the exception: kept whole, IREE would use instructions for sparse
+# matrices.
 _FEW_RESULTS = 1 << 11
 
 
@@ -92,7 +93,7 @@ def _multiplied(op: MatmulOp, lowering: Lowering, a: Tensor, b: Tensor) -> list[
         total = split_product(op, lowering, a, b, parts)
         return [lowering.emitter.cast(total, element_of(op.c))]
     accumulator = accumulator_type(op, a.element, b.element)
-    if _is_split_badly(lowering.target, a, shape_of(op.c)):
+    if _is_split_badly(lowering.target, a, b, shape_of(op.c)):
         lowering.emitter.whole_reductions = True
     product = multiply_whole(lowering, a, b, shape_of(op.c), accumulator)
     return [lowering.emitter.cast(product, element_of(op.c))]
@@ -112,8 +113,8 @@ def split_product(op: MatmulOp, lowering: Lowering, a: Tensor, b: Tensor, parts:
     return emitter.reshape(total, shape_of(op.c))
 
 
-def _is_split_badly(target: Target, a: Tensor, result: Sequence[int]) -> bool:
-    is_sparse = target.is_gfx9 and bit_width(a.element) == 16
+def _is_split_badly(target: Target, a: Tensor, b: Tensor, result: Sequence[int]) -> bool:
+    is_sparse = target.is_gfx9 and bit_width(a.element) == 16 and b.dims[-1:] != (b.rank - 2,)
     is_sparse &= math.prod(a.shape[:-1]) in SPARSE_ROWS
     return math.prod(result) <= _FEW_RESULTS and not is_sparse
 

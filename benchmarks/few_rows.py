@@ -1,0 +1,80 @@
+"""Estimated time of linear layers with few rows against that of plain `iree-compile`.
+
+    python benchmarks/few_rows.py [--target gfx942] [--write DIR]
+
+A row for each layer `relu(x · wᵀ + bias)`, as `estimated_times.py` prints it; its name gives the
+element type and the extents of rows, sums and columns. `--write` also keeps the models, which
+`cuda_models.py` measures on an NVIDIA GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from estimated_times import measure
+from onnx import TensorProto, helper, numpy_helper
+
+from hipgraft.codegen.chips import CHIPS
+from hipgraft.codegen.target import Target
+
+# Squeeze and excitation, classifiers, gates of recurrent cells, and decoders of language models.
+LAYERS = [
+    ("f32", 1, 672, 28),
+    ("f32", 1, 1152, 320),
+    ("f32", 1, 2048, 1000),
+    ("f32", 4, 672, 112),
+    ("f32", 8, 1152, 48),
+    ("f32", 16, 768, 768),
+    ("f16", 1, 768, 3072),
+    ("f16", 1, 4096, 4096),
+    ("f16", 4, 4096, 64),
+    ("f16", 8, 1024, 1024),
+]
+
+_KINDS = {"f32": (TensorProto.FLOAT, np.float32), "f16": (TensorProto.FLOAT16, np.float16)}
+
+
+def write_layer(path: Path, element: str, rows: int, depth: int, columns: int) -> Path:
+    """Writes a layer with random constant weights."""
+    kind, dtype = _KINDS[element]
+    random = np.random.default_rng(0)
+    w = 0.1 * random.standard_normal((columns, depth))
+    bias = random.standard_normal(columns)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gemm", ["x", "w", "b"], ["sum"], transB=1),
+            helper.make_node("Relu", ["sum"], ["y"]),
+        ],
+        "layer",
+        [helper.make_tensor_value_info("x", kind, [rows, depth])],
+        [helper.make_tensor_value_info("y", kind, [rows, columns])],
+        [numpy_helper.from_array(a.astype(dtype), name) for a, name in ((w, "w"), (bias, "b"))],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 9
+    onnx.save(model, path)
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--target", default="gfx942", choices=CHIPS)
+    parser.add_argument("--write", type=Path)
+    flags = parser.parse_args()
+    print("| layer | launches | iree-compile | µs | iree-compile | ratio |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as name:
+        directory = flags.write or Path(name)
+        directory.mkdir(parents=True, exist_ok=True)
+        for element, *extents in LAYERS:
+            stem = f"{element}_{'x'.join(map(str, extents))}"
+            path = write_layer(directory / f"{stem}.onnx", element, *extents)
+            measure(path, Target.parse(flags.target), 0)
+
+
+if __name__ == "__main__":
+    main()
