@@ -66,8 +66,8 @@ MATERIALIZED = [
     conv_case("dilated", (1, 2, 30, 30), (32, 1, 4, 4), "f32", dilation=TWO),
 ]
 IN_PARTS = [
-    conv_case("six_parts", (1, 576, 4, 4), (16, 576, 1, 1), "f16"),
-    conv_case("five_parts", (1, 80, 5, 5), (16, 80, 3, 3), "f32", pre=ONE),
+    conv_case("six_parts", (1, 576, 6, 6), (16, 576, 1, 1), "f16"),
+    conv_case("five_parts", (1, 80, 6, 6), (16, 80, 3, 3), "f32", pre=ONE),
 ]
 CASES = [
     replace(case, name=f"long_{case.name}")
@@ -101,7 +101,7 @@ def test_convolutions_stay_whole() -> None:
     ]
 
 
-@pytest.mark.parametrize(("case", "parts"), [*zip(IN_PARTS, ("6x16x16", "5x25x16"), strict=True)])
+@pytest.mark.parametrize(("case", "parts"), [*zip(IN_PARTS, ("6x36x16", "5x36x16"), strict=True)])
 def test_k_is_divided_where_positions_are_few(case: Case, parts: str) -> None:
     """The most parts of at most 8 whose K dims are multiples of 16, from 576 products on."""
     divided = [
@@ -109,6 +109,15 @@ def test_k_is_divided_where_positions_are_few(case: Case, parts: str) -> None:
         for target in ("gfx942", "sm_80", "gfx1100", "cpu")
     ]
     assert divided == [True, True, False, False]
+
+
+def test_k_is_whole_where_wavefronts_share_a_sum() -> None:
+    """With 16 positions, each filter has a wavefront or several."""
+    case = conv_case("few", (1, 576, 4, 4), (16, 576, 1, 1), "f16")
+    for target in ("gfx942", "sm_80"):
+        text = lower_case(replace(case, target=target))
+        assert "x16x16xf32>" not in text
+        assert "tensor<16x16xf32>" in text
 
 
 @pytest.mark.parametrize(("element", "parts"), [("f16", False), ("f32", True)])

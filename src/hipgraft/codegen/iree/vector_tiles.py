@@ -135,6 +135,8 @@ def _product(op: ir.Operation, target: Target) -> _Product | None:
     """Returns the product that an op computes if it has few rows; None if it is another op."""
     kinds, extents = iterators(op), extents_of(op)
     last = len(kinds) - 1
+    if any(-1 in dims for dims in loops_of(op)):  # as in windows
+        return None
     if kinds != ["parallel"] * last + ["reduction"] or sorted(extents) != list(range(last + 1)):
         return None
     if ir.ShapedType.get_dynamic_size() in extents.values():
