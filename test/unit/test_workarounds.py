@@ -205,6 +205,20 @@ def gradient_of_slices() -> Case:
     )
 
 
+def broadcast_positions() -> Case:
+    """A sum over images and positions, all of which are the same element of memory."""
+    x = random.uniform(-1, 1, (2, 40)).astype(np.float32)
+
+    def build(argument):
+        kind = tensor_type([1, 40, 1, 1], "f32")
+        return hipdnn.reduction(argument, mode="ADD", result_type=kind)
+
+    layouts = {"arg_strides": [(40, 1, 0, 0)]}
+    expected = [400 * x.astype(np.float64).sum(0).reshape(1, 40, 1, 1)]
+    shapes = [(2, 40, 20, 20)]
+    return Case("broadcast", [x], build, expected, ["f32"], 1e-4, 1e-3, shapes, layouts)
+
+
 def integers_of_floats() -> Case:
     x = np.array([0.25, 1, 2, 4, 8, 64] * 4, ml_dtypes.float8_e8m0fnu)
     return cast_case("integers", x, "i64")
@@ -257,6 +271,7 @@ def tanh_of_padded_product() -> Case:
 # What shows each fault: a target and a graph.
 FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     "batched-rows": ("gfx942", lambda: matmul_case("rows", (20, 20, 6, 24), (20, 20, 24, 5))),
+    "broadcast-reduction": ("gfx942", broadcast_positions),
     "broadcast-scale": ("cpu", lambda: named(GRADIENTS, "ln_beyond_scale_gradient_f32")),
     "few-filters": (
         "gfx942",

@@ -139,7 +139,7 @@ def _product(op: ir.Operation, target: Target) -> _Product | None:
         return None
     if kinds != ["parallel"] * last + ["reduction"] or sorted(extents) != list(range(last + 1)):
         return None
-    if ir.ShapedType.get_dynamic_size() in extents.values():
+    if min(extents.values()) < 1:  # dynamic, or empty
         return None
     body = {one.operation.name for one in op.regions[0].blocks[0].operations}
     if len(op.operands) != 3 or not body <= _BODY or not body & {"arith.mulf", "arith.muli"}:

@@ -22,6 +22,7 @@ from hipgraft.codegen.lowering.scatter import lower_scatter
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
 from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.workarounds.broadcast_reduction import is_reduced_broadcast
 from hipgraft.codegen.workarounds.image_order import must_order_result
 from hipgraft.codegen.workarounds.operand_gaps import is_read_with_gaps
 from hipgraft.codegen.workarounds.sorted_slice import is_sorted_slice
@@ -125,7 +126,8 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
             operand = read_operand(emitter, names[position], layout)
             if layout.flat_offset or layout.window is None or not layout.window.is_whole:
                 lowering.windows.add(argument)
-            if is_read_with_gaps(argument, layout) or is_sorted_slice(argument, layout):
+            is_part = is_read_with_gaps(argument, layout) or is_sorted_slice(argument, layout)
+            if is_part or is_reduced_broadcast(argument, operand):
                 operand = emitter.materialized(emitter.logical(operand))
             lowering.tensors[argument] = _best_read(lowering, container, operand, layout)
             continue

@@ -3,7 +3,8 @@
 A convolution of 256 channels in images of 14x14 has tiles for 14 of a GPU's hundreds of compute
 units, each of which sums 2,304 products one after the other. So the elements of all windows are
 copied to rows of a matrix, parts of whose K dim are multiplied as a batch. A last dispatch adds the
-results of the parts, with what follows fused into it.
+results of the parts, with what follows fused into it. With very few positions, one product of these
+rows takes less time.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ def convolve_in_parts(
     emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
 ) -> Tensor:
     """Emits the convolution of `x` with `w` as products of parts of their K dim.
+
+    With so few positions that wavefronts sum the results of each filter, it is one product.
 
     Args:
         emitter: emitter that receives the ops.
