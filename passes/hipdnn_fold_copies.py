@@ -14,11 +14,7 @@ from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import collect
 from hipgraft.ir.tensors import shape_of
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.outer_concatenations import (
-    check_parts,
-    concatenate_outermost,
-    inner_concatenation,
-)
+from hipgraft.transforms.outer_concatenations import concatenate_outermost, inner_concatenation
 from hipgraft.transforms.outlining import set_operand_layouts
 from hipgraft.transforms.recognition.values import readers
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
@@ -35,15 +31,14 @@ def _is_copy(graph: hipdnn.GraphOp) -> bool:
     return mode == "identity" and types[0].element_type == types[1].element_type
 
 
-def _fold(op: ir.Operation) -> bool:
+def _fold(op: ir.Operation) -> None:
     """Folds the copy `op` into the graph whose result it copies, or raises `Declined`."""
     copy = hipdnn.GraphOp(op)
     base = write_in_order(copy.inputs[0], op)
     _read_storage(copy.outputs[0], base, op)
-    return True
 
 
-def _fold_part(op: ir.Operation, index: int) -> bool:
+def _fold_part(op: ir.Operation, index: int) -> None:
     """Makes operand `index` of a concatenation row-major, or raises `Declined`."""
     container, old = hipdnn.FallbackOp(op), op.operands[index]
     base = write_in_order(old, op)
@@ -52,21 +47,6 @@ def _fold_part(op: ir.Operation, index: int) -> bool:
     op.operands[index] = new
     set_operand_layouts(container)
     cast(ir.OpView, old.owner).operation.erase()
-    return True
-
-
-def _move_outermost(op: ir.Operation) -> bool:
-    """Lets a fallback concatenate along its outermost dim; returns whether it is another one.
-
-    Raises:
-        Declined: it cannot, or should not.
-    """
-    found = inner_concatenation(op)
-    if found is None:
-        return False
-    check_parts(found)
-    concatenate_outermost(found)
-    return True
 
 
 def _parts(op: ir.Operation) -> list[int]:
@@ -163,14 +143,16 @@ class HipdnnFoldCopiesPass(Pass):
         for op in [op for op in graphs if _is_copy(hipdnn.GraphOp(op))]:
             _attempt(state, op, "folded-copies", partial(_fold, op))
         for op in collect(module, [hipdnn.FallbackOp.OP_NAME]):
-            _attempt(state, op, "outermost-concatenations", partial(_move_outermost, op))
+            if (found := inner_concatenation(op)) is not None:
+                move = partial(concatenate_outermost, found)
+                _attempt(state, op, "outermost-concatenations", move)
             for index in _parts(op):
                 _attempt(state, op, "folded-parts", partial(_fold_part, op, index))
 
 
-def _attempt(state: PassState, op: ir.Operation, counter: str, fold: Callable[[], bool]) -> None:
+def _attempt(state: PassState, op: ir.Operation, counter: str, fold: Callable[[], None]) -> None:
     try:
-        if fold():
-            state.count(counter)
+        fold()
+        state.count(counter)
     except Declined as declined:
         state.missed(op, declined.name, declined.reason)

@@ -13,7 +13,7 @@ from hipgraft.ir.element_types import byte_size
 from hipgraft.passmanager.base import PassState
 from hipgraft.transforms.memory_plan import Interval, most_live
 
-# More memory that copies are worth: GPUs allocate it in pages of this size.
+# The most memory to spend on avoiding copies: GPUs allocate memory in pages of this size.
 _PAGE_BYTES = 1 << 16
 
 
@@ -45,7 +45,7 @@ def elide_copies(block: ir.Block, state: PassState) -> None:
     """Places buffers in the buffers that they are copied into, and erases the copies.
 
     A copy goes if its source is a whole buffer that nothing touches afterwards, if nothing touches
-    that part of its target before, and if no more memory is live at once then, but for a page. Each
+    that part of its target before, and if at most one page more memory is live at once then. Each
     other copy gets a missed remark.
 
     Args:

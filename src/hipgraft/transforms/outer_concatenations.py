@@ -75,7 +75,7 @@ def inner_concatenation(op: ir.Operation) -> Concatenation | None:
     return Concatenation(container, cats[0], dim % len(shape))
 
 
-def check_parts(found: Concatenation) -> None:
+def _check_parts(found: Concatenation) -> None:
     """Checks that the operands can be written, and the result read, with the dim outermost.
 
     Raises:
@@ -90,7 +90,7 @@ def check_parts(found: Concatenation) -> None:
         raise Declined("read-elsewhere", f"'{name}' op reads an operand twice")
     extents = [shape_of(value)[found.dim] for value in container.inputs]
     row = byte_size((prod(shape) // shape[found.dim],), element) or 1
-    if any(start * row % POINTER_ALIGNMENT for start in accumulate(extents)):
+    if any(start * row % POINTER_ALIGNMENT for start in accumulate(extents[:-1])):
         raise Declined("alignment", f"'{name}' op has a part at no multiple of {POINTER_ALIGNMENT}")
     for value in container.inputs:
         order_for(value, window(value)[1].permute(found.order), container.operation)
@@ -100,7 +100,12 @@ def check_parts(found: Concatenation) -> None:
 
 
 def concatenate_outermost(found: Concatenation) -> None:
-    """Lets a fallback that `check_parts` accepts concatenate permuted windows of its operands."""
+    """Lets a fallback concatenate permuted windows of its operands.
+
+    Raises:
+        Declined: the operands or the result cannot have that order, or should not.
+    """
+    _check_parts(found)
     container, op = found.container, found.container.operation
     with ir.InsertionPoint(op), op.location:
         for index, value in enumerate(container.inputs):

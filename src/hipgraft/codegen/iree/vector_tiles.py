@@ -1,8 +1,9 @@
 """Assigns a wavefront to each column of products with few rows.
 
 IREE 3.13.0 gives a workgroup up to 64 columns of a product with one row, and matrix instructions or
-tiles of 16 rows to products with few. A product of 1,152 x 320 occupies 5 of a GPU's compute units
-then. A wavefront for each column, whose lanes share the sum, takes a fifth of the time.
+tiles of 16 rows to products with few. One row times a matrix of 1,152 x 320 then occupies 5 of a
+GPU's compute units. A wavefront for each column, whose lanes share the sum, takes a fifth of the
+time.
 """
 
 from __future__ import annotations

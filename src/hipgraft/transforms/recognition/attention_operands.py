@@ -14,6 +14,8 @@ from hipgraft.transforms.recognition.values import Rules, make_window, mode_of, 
 HEADS = 1
 """The dim of heads."""
 
+_RANK = 4
+
 
 def read_sources(op: ir.Operation, rules: Rules) -> str | None:
     """Lets attention read from the sources of copies that repeat heads, or join batch and heads."""
@@ -41,8 +43,11 @@ def _joined_batches(op: ir.Operation) -> tuple[int, int] | None:
     """
     attention = hipdnn.SdpaOp(op)
     tensors = list(op.operands)[:3]
-    plain = [*tensors, attention.attn_mask] if attention.attn_mask else tensors
+    mask = attention.attn_mask
+    plain = tensors if mask is None else [*tensors, mask]
     if len(plain) != len(op.operands) or len(op.results) != 1 or attention.alibi_mask:
+        return None
+    if any(len(shape_of(value)) != _RANK for value in plain):
         return None
     if len({shape_of(value)[: HEADS + 1] for value in tensors}) > 1 or shape_of(tensors[0])[0] != 1:
         return None

@@ -92,8 +92,8 @@ def convolve_within(
     """Emits the convolution of `convolve` in the way that costs the least."""
     emitter, target = lowering.emitter, lowering.target
     splits = is_split(x, w, result, target)
-    is_long = splits and math.prod(x.shape[1:]) > _LONG
-    is_long &= not has_few_positions(w, result, target)
+    has_few = has_few_positions(w, result, target)
+    is_long = splits and math.prod(x.shape[1:]) > _LONG and not has_few
     if is_whole_image(params, x, w) and not is_long:
         return multiply_images(lowering, x, w, result)
     if splits:
