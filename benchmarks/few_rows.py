@@ -3,8 +3,8 @@
     python benchmarks/few_rows.py [--target gfx942] [--write DIR]
 
 A row for each layer `relu(x · wᵀ + bias)`, as `estimated_times.py` prints it; its name gives the
-element type and the extents of rows, sums and columns. `--write` also keeps the models, which
-`cuda_models.py` measures on an NVIDIA GPU.
+element type and the extents of rows, sums and columns. `i8` means weights of 8 bits with a scale
+for each column, `rows` weights that the model stores row by row, as `MatMul` has them. `--write` also keeps the models, which `cuda_models.py` measures on an NVIDIA GPU.
 """
 
 from __future__ import annotations
@@ -33,6 +33,14 @@ LAYERS = [
     ("f16", 1, 4096, 4096),
     ("f16", 4, 4096, 64),
     ("f16", 8, 1024, 1024),
+    ("f32_rows", 8, 768, 768),
+    ("f32_rows", 16, 2048, 1024),
+    ("f16_rows", 8, 2048, 1024),
+    ("f32_i8", 1, 2048, 1024),
+    ("f32_i8", 4, 2048, 1024),
+    ("f16_i8", 1, 4096, 4096),
+    ("f16_i8", 4, 4096, 4096),
+    ("f16_i8", 12, 2048, 2048),
 ]
 
 _KINDS = {"f32": (TensorProto.FLOAT, np.float32), "f16": (TensorProto.FLOAT16, np.float16)}
@@ -40,22 +48,33 @@ _KINDS = {"f32": (TensorProto.FLOAT, np.float32), "f16": (TensorProto.FLOAT16, n
 
 def write_layer(path: Path, element: str, rows: int, depth: int, columns: int) -> Path:
     """Writes a layer with random constant weights."""
+    element, _, form = element.partition("_")
     kind, dtype = _KINDS[element]
     random = np.random.default_rng(0)
     w = 0.1 * random.standard_normal((columns, depth))
-    bias = random.standard_normal(columns)
+    constants = {"w": w.astype(dtype), "b": random.standard_normal(columns).astype(dtype)}
+    nodes = [
+        helper.make_node("Gemm", ["x", "w", "b"], ["sum"], transB=1),
+        helper.make_node("Relu", ["sum"], ["y"]),
+    ]
+    if form == "rows":
+        constants["w"] = np.ascontiguousarray(constants["w"].T)
+        nodes[:1] = [
+            helper.make_node("MatMul", ["x", "w"], ["product"]),
+            helper.make_node("Add", ["product", "b"], ["sum"]),
+        ]
+    elif form == "i8":
+        constants |= {"q": np.rint(300 * w).astype(np.int8), "s": np.full(columns, 1 / 300, dtype)}
+        del constants["w"]
+        nodes.insert(0, helper.make_node("DequantizeLinear", ["q", "s"], ["w"], axis=0))
     graph = helper.make_graph(
-        [
-            helper.make_node("Gemm", ["x", "w", "b"], ["sum"], transB=1),
-            helper.make_node("Relu", ["sum"], ["y"]),
-        ],
+        nodes,
         "layer",
         [helper.make_tensor_value_info("x", kind, [rows, depth])],
         [helper.make_tensor_value_info("y", kind, [rows, columns])],
-        [numpy_helper.from_array(a.astype(dtype), name) for a, name in ((w, "w"), (bias, "b"))],
+        [numpy_helper.from_array(a, name) for name, a in constants.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 9
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
     onnx.save(model, path)
     return path
 

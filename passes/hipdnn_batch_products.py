@@ -21,7 +21,7 @@ class HipdnnBatchProductsPass(Pass):
     The constants become one, and so do the biases that are added to the products. What reads the
     products reads parts of the result. If the matrix has one row, the constants' columns are
     joined instead. A constant that nothing else reads is stored column by column if it multiplies
-    up to four rows.
+    few rows.
 
     Only products are joined that `hipdnn-outline` does not join: those with one row, or with a
     number of rows that is no multiple of 16. Views alone may read them, such as those of heads: an

@@ -146,6 +146,7 @@ def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
     return (
         "hipdnn-subpixel-convolutions",
         *(() if is_cpu else products),
+        "hipdnn-raise-dequantization",
         "hipdnn-sink-views",
         outline_pass,
         "hipdnn-outline-fallback",

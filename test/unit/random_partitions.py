@@ -21,7 +21,8 @@ def _facts(name: str, draw: random.Random) -> Facts:
     if name == "norm":
         return Facts("norm", Role.NORM, shape, shape, 2e-8, 512)
     if name == "matmul":
-        return Facts("matmul", Role.ANCHOR, shape, shape, draw.choice((1e-6, 2e-5)), 128)
+        factor = draw.choice((WALKED, ()))
+        return Facts("matmul", Role.ANCHOR, shape, shape, draw.choice((1e-6, 2e-5)), 128, factor)
     return Facts(name, Role.ELEMENTWISE, shape, shape, draw.choice((4e-9, 8e-8, 4e-6)), 512)
 
 

@@ -183,7 +183,7 @@ def external_weights(path: Path, extents: tuple[int, int], count: int) -> Path:
         for number in range(count)
     ]
     ends = [
-        helper.make_tensor_value_info(name, FLOAT, [8, extents[0]]) for name in ("h0", f"h{count}")
+        helper.make_tensor_value_info(name, FLOAT, [24, extents[0]]) for name in ("h0", f"h{count}")
     ]
     graph = helper.make_graph(nodes, "main", ends[:1], ends[1:], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)

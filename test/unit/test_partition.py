@@ -381,7 +381,7 @@ def test_gpus_of_products_and_architectures() -> None:
         find_gpu("mi1000x")
 
 
-@pytest.mark.parametrize("seed", [14, 193, 366, 581, 629, 975])
+@pytest.mark.parametrize("seed", [14, 193, 366, 581, 975, 1063])
 @pytest.mark.parametrize("most_exact", [0, 5])
 def test_windows_cross_the_borders_of_regions(seed: int, most_exact: int) -> None:
     # For these programs, regions alone find partitions that take 1.2 to 1.5 times as long.
@@ -413,6 +413,40 @@ def test_windows_never_cost(seed: int) -> None:
     # Groups lose half a quantum each at most.
     apart = Partitioner(COST, most_window=0).partition(program)
     assert seconds(program, groups) <= seconds(program, apart) + 1e-8 * len(groups)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "has_factor", "is_shared", "kernels"),
+    [(18, True, False, 1), (20, True, False, 2), (18, False, False, 2), (18, True, True, 2)],
+)
+def test_a_contraction_computes_a_factor_from_fewer_bytes(
+    narrow: int, has_factor: bool, is_shared: bool, kernels: int
+) -> None:
+    program = Program()
+    shape = (512, 1024)
+    wide = Facts("widen", Role.ELEMENTWISE, shape, shape, 1e-9, 512)
+    factor = program.op(wide, [program.value(1 << narrow)], [1 << 20])
+    rows = program.value(1 << 13)
+    facts = Facts(
+        "matmul", Role.ANCHOR, (4, 1024), (4, 1024), 1e-7, 16, shape if has_factor else ()
+    )
+    product = program.op(facts, [rows, *program.made[factor]], [1 << 13])
+    program.exported[program.made[product][0]] = True
+    program.exported[program.made[factor][0]] = is_shared
+    assert len(Partitioner(COST).partition(program)) == kernels
+
+
+def test_what_reads_a_product_is_not_computed_as_its_factor() -> None:
+    """One row times a matrix, and an op that broadcasts the result to the matrix's shape."""
+    program = Program()
+    shape = (64, 64)
+    facts = Facts("matmul", Role.ANCHOR, (1, 64), (1, 64), 1e-7, 16, shape)
+    product = program.op(facts, [program.value(256), program.value(1 << 14)], [256])
+    add = Facts("add", Role.ELEMENTWISE, shape, shape, 1e-9, 4)
+    repeated = program.op(add, [*program.made[product], program.value(1 << 14)], [1 << 14])
+    program.exported[program.made[repeated][0]] = True
+    assert group_declined(program, {product, repeated}) is not None
+    assert len(Partitioner(COST).partition(program)) == 2
 
 
 def test_weights_are_added_one_by_one() -> None:

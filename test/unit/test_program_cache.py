@@ -84,7 +84,7 @@ def weighted(tmp_path: Path) -> Path:
     """A model with weights so large that they are resources of the module."""
     weights = np.arange(300 * 300, dtype=np.float32).reshape(300, 300)
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
-    return save(tmp_path / "weighted.onnx", nodes, {"x": [8, 300]}, [8, 300], {"w": weights})
+    return save(tmp_path / "weighted.onnx", nodes, {"x": [24, 300]}, [24, 300], {"w": weights})
 
 
 def test_weights_are_found_wherever_memory_lies(weighted: Path, counting: Counting) -> None:

@@ -18,9 +18,23 @@ MATRIX_ROWS = 16
 """Rows of a matrix instruction. IREE 3.13.0 pads single products only, and would multiply several
 without matrix instructions."""
 
-FEW_ROWS = 8
-"""The most rows for which a kernel of several products reduces their columns, which is faster than
-matrix instructions."""
+# By estimated time on gfx942 and gfx1100, and measured on an H200. With more rows of 16 bits,
+# matrix instructions take less time; more rows of f32 take more registers than there are.
+_FEW_ROWS, _FEW_NARROW_ROWS = 16, 8
+
+
+def few_rows(bits: int) -> int:
+    """Returns up to how many rows wavefronts reduce the columns of products, by an element's bits.
+
+    Columns must be contiguous. More rows are multiplied by matrix instructions.
+    """
+    return _FEW_ROWS if bits > 16 else _FEW_NARROW_ROWS
+
+
+def sharing_rows(op: ir.Operation) -> int:
+    """Returns how many rows multiply each right matrix of a product."""
+    left, right = (shape_of(value) for value in list(op.operands)[:2])
+    return prod(left[:-1]) if prod(right[:-2]) == 1 else left[-2]
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from hipgraft.codegen.products import MATRIX_ROWS
+from hipgraft.codegen.products import MATRIX_ROWS, few_rows
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import attributes_of
 from hipgraft.ir.dtypes import numpy_dtype
-from hipgraft.ir.element_types import byte_size
+from hipgraft.ir.element_types import bit_width, byte_size
 from hipgraft.ir.strided_view import StridedView
-from hipgraft.ir.tensors import element_type_of, shape_of
-from hipgraft.transforms.column_storage import ROWS_BY_COLUMNS
+from hipgraft.ir.tensors import element_of, element_type_of, shape_of
 from hipgraft.transforms.partition.kindred import PRODUCT
 from hipgraft.transforms.recognition.constants import (
     Array,
@@ -121,7 +120,8 @@ def _checked(group: Sequence[Member], most_bytes: int) -> Iterator[list[Member]]
     biases = {element_type_of(each.bias) for each in kept if each.bias is not None}
     if len(kept) < 2 or size > most_bytes or len(biases) > 1:
         return
-    if kept[0].rows > ROWS_BY_COLUMNS or not _are_combined(kept):
+    few = few_rows(bit_width(element_of(rights[0])))
+    if kept[0].rows > few or not _are_combined(kept):
         yield kept
 
 

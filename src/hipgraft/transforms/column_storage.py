@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from math import prod
-
+from hipgraft.codegen.products import few_rows, sharing_rows
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
-from hipgraft.ir.element_types import byte_size
-from hipgraft.ir.strided_view import StridedView
-from hipgraft.ir.tensors import element_type_of, shape_of
+from hipgraft.ir.element_types import bit_width, byte_size
+from hipgraft.ir.strided_view import StridedView, row_major_strides
+from hipgraft.ir.tensors import element_of, element_type_of, shape_of
 from hipgraft.transforms.partition.kindred import PRODUCT
-from hipgraft.transforms.recognition.constants import build_constant, constant_array
+from hipgraft.transforms.recognition.constants import build_constant, stored_elements
 from hipgraft.transforms.recognition.values import make_window, readers
-
-ROWS_BY_COLUMNS = 4
-"""The most rows for which IREE reads the columns of a single factor faster than its rows."""
 
 
 def transposable(block: ir.Block, most_bytes: int) -> list[ir.Value]:
-    """Returns the constants, stored by rows, that multiply up to four rows each.
+    """Returns the constants, stored by rows, that multiply few rows each.
 
     Kernels read columns faster. Nothing else may read such a constant, so that it is stored once.
     """
@@ -33,31 +29,34 @@ def transposable(block: ir.Block, most_bytes: int) -> list[ir.Value]:
 
 
 def _multiplies_few(op: ir.Operation, right: ir.Value) -> bool:
-    """Whether an op is a product of up to four rows and `right`."""
+    """Whether an op is a product of few rows and `right`."""
     if op.name != PRODUCT or right not in list(op.operands)[1:2]:
         return False
-    return op.operands[0] != right and prod(shape_of(op.operands[0])[:-1]) <= ROWS_BY_COLUMNS
+    few = few_rows(bit_width(element_of(right)))
+    return op.operands[0] != right and sharing_rows(op) <= few
 
 
 def is_stored_by_rows(value: ir.Value, most_bytes: int | None = None) -> bool:
-    """Whether a value is a constant of floats, a matrix, of up to `most_bytes` bytes."""
+    """Whether a value is a constant of floats, matrices, of up to `most_bytes` bytes."""
     made, shape = defining_op(value), shape_of(value)
-    if made is None or made.name != "arith.constant" or len(shape) != 2 or 1 in shape:
+    if made is None or made.name != "arith.constant" or 1 in shape[-2:]:
         return False
     is_small = most_bytes is None or (byte_size(shape, element_type_of(value)) or 0) <= most_bytes
     return is_small and isinstance(element_type_of(value), ir.FloatType)
 
 
 def store_transposed(right: ir.Value) -> None:
-    """Stores a matrix, a constant, column by column."""
-    rows, columns = shape_of(right)
+    """Stores matrices, a constant, column by column."""
+    *batch, rows, columns = shape = shape_of(right)
     made = defining_op(right)
     assert made is not None
-    read, elements = readers(right), constant_array(right)
-    assert elements is not None  # as checked before
+    read, elements = readers(right), stored_elements(right)
     with ir.InsertionPoint(made), made.location:
-        stored = build_constant(elements.T, element_type_of(right), "transposed")
-        seen = make_window(stored, StridedView((rows, columns), (1, rows)))
+        swapped = elements.swapaxes(-1, -2)
+        stored = build_constant(swapped, element_type_of(right), "transposed")
+        strides = row_major_strides((*batch, columns, rows))
+        strides = (*strides[:-2], 1, rows)
+        seen = make_window(stored, StridedView(shape, strides))
     for op in read:
         for number, operand in enumerate(op.operands):
             if operand == right:

@@ -19,6 +19,7 @@ NORMS = frozenset({"hipdnn.layernorm", "hipdnn.rmsnorm"})
 ELEMENTWISE = frozenset(
     {
         "hipdnn.pointwise",
+        "hipdnn.block_scale_dequantize",
         "hipdnn.batchnorm_inference",
         "hipdnn.batchnorm_inference_variance_ext",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hipgraft.codegen.products import FEW_ROWS
+from hipgraft.codegen.products import few_rows
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import attributes_of
@@ -55,7 +55,7 @@ def split(product: PartedProduct) -> None:
     """Replaces a product by one for each part of its columns."""
     left, right = list(product.op.operands)
     rows, columns = shape_of(product.op.results[0])
-    if rows <= FEW_ROWS and is_stored_by_rows(right):
+    if rows <= _most_rows(right) and is_stored_by_rows(right):
         store_transposed(right)
         right = product.op.operands[1]
     width = columns // product.count
@@ -148,10 +148,15 @@ def _are_elementwise(views: Sequence[ir.Operation]) -> bool:
 def _is_readable(op: ir.Operation, parted: Sequence[ir.Operation], most_bytes: int) -> bool:
     """Whether one kernel multiplies parts of the columns of a product's right factor."""
     right, rows = op.operands[1], shape_of(op.results[0])[0]
-    if rows <= FEW_ROWS and is_stored_by_rows(right, most_bytes):
+    is_few = rows <= _most_rows(right)
+    if is_few and is_stored_by_rows(right, most_bytes):
         return all(reader in parted for reader in readers(right))
-    is_fast = rows <= FEW_ROWS or bit_width(element_of(right)) == 16
+    is_fast = is_few or bit_width(element_of(right)) == 16
     return is_fast and why_alone(op) is None
+
+
+def _most_rows(right: ir.Value) -> int:
+    return few_rows(bit_width(element_of(right)))
 
 
 def _columns(value: ir.Value, number: int, width: int) -> ir.Value:

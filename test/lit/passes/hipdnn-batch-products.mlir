@@ -11,8 +11,9 @@
 // CHECK-LABEL: func.func @keys_and_values
 // CHECK-SAME:    (%[[X:.*]]: tensor<5x4xf16>)
 // CHECK:         %[[W:.*]] = arith.constant dense<{{\[\[\[}}1.0{{.*}}2.0{{.*}}> : tensor<2x4x4xf16>
+// CHECK:         %[[T:.*]] = "hipdnn.view"(%[[W]]) {offset = 0 : i64, strides = array<i64: 16, 1, 4>}
 // CHECK:         %[[B:.*]] = "hipdnn.view"(%[[X]]) {{.*}} -> tensor<1x5x4xf16>
-// CHECK:         %[[P:.*]] = "hipdnn.matmul"(%[[B]], %[[W]])
+// CHECK:         %[[P:.*]] = "hipdnn.matmul"(%[[B]], %[[T]])
 // CHECK-SAME:      -> tensor<2x5x4xf16>
 // CHECK:         "hipdnn.view"(%[[P]]) {offset = 0 : i64, strides = array<i64: 2, 4, 1>}
 // CHECK:         "hipdnn.view"(%[[P]]) {offset = 20 : i64, strides = array<i64: 2, 4, 1>}
@@ -58,18 +59,18 @@ func.func @one_row(%x: tensor<1x2xf32>) -> (tensor<2xf32>, tensor<1xf32>) {
 // What multiplies up to four rows is stored column by column, too; five rows read it as it is.
 
 // CHECK-LABEL: func.func @few_rows
-// CHECK-SAME:    (%[[X:.*]]: tensor<4x2xf32>, %[[Y:.*]]: tensor<5x2xf32>)
+// CHECK-SAME:    (%[[X:.*]]: tensor<4x2xf32>, %[[Y:.*]]: tensor<17x2xf32>)
 // CHECK:         %[[W:.*]] = arith.constant dense<{{.*}}> : tensor<3x2xf32>
 // CHECK:         %[[T:.*]] = "hipdnn.view"(%[[W]]) {offset = 0 : i64, strides = array<i64: 1, 2>}
 // CHECK:         "hipdnn.matmul"(%[[X]], %[[T]]) : {{.*}} -> tensor<4x3xf32>
 // CHECK-NOT:     hipdnn.view
-// CHECK:         "hipdnn.matmul"(%[[Y]], %{{.*}}) : {{.*}} -> tensor<5x3xf32>
-func.func @few_rows(%x: tensor<4x2xf32>, %y: tensor<5x2xf32>) -> (tensor<4x3xf32>, tensor<5x3xf32>) {
+// CHECK:         "hipdnn.matmul"(%[[Y]], %{{.*}}) : {{.*}} -> tensor<17x3xf32>
+func.func @few_rows(%x: tensor<4x2xf32>, %y: tensor<17x2xf32>) -> (tensor<4x3xf32>, tensor<17x3xf32>) {
   %w = arith.constant dense<1.0> : tensor<2x3xf32>
   %u = arith.constant dense<2.0> : tensor<2x3xf32>
   %0 = "hipdnn.matmul"(%x, %w) : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
-  %1 = "hipdnn.matmul"(%y, %u) : (tensor<5x2xf32>, tensor<2x3xf32>) -> tensor<5x3xf32>
-  return %0, %1 : tensor<4x3xf32>, tensor<5x3xf32>
+  %1 = "hipdnn.matmul"(%y, %u) : (tensor<17x2xf32>, tensor<2x3xf32>) -> tensor<17x3xf32>
+  return %0, %1 : tensor<4x3xf32>, tensor<17x3xf32>
 }
 
 // -----

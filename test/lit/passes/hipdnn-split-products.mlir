@@ -72,19 +72,19 @@ func.func @steps(%h: tensor<2x2xf32>, %b: tensor<1x6xf32>, %f: tensor<2x1xf32>) 
 
 // -----
 
-// Others stay: of f32 with 16 rows, of 5 rows by rows, of a constant that is read as it is, of parts
+// Others stay: of f32 with 32 rows, of 5 rows by rows, of a constant that is read as it is, of parts
 // that are not equal or not read by elementwise ops alone, and what is read whole.
 
 // CHECK-LABEL: func.func @stays
 // CHECK-COUNT-6: hipdnn.matmul
 // CHECK-NOT:     hipdnn.matmul
-func.func @stays(%x: tensor<16x4xf32>, %y: tensor<5x4xf32>, %u: tensor<4x4xf32>, %v: tensor<4x4xf32>) -> (tensor<16x2xf32>, tensor<5x2xf32>, tensor<5x2xf32>, tensor<4x4xf32>, tensor<5x1xf32>, tensor<5x3xf32>, tensor<2x2xf32>, tensor<5x2xf32>, tensor<5x4xf32>) {
+func.func @stays(%x: tensor<32x4xf32>, %y: tensor<5x4xf32>, %u: tensor<4x4xf32>, %v: tensor<4x4xf32>) -> (tensor<32x2xf32>, tensor<5x2xf32>, tensor<5x2xf32>, tensor<4x4xf32>, tensor<5x1xf32>, tensor<5x3xf32>, tensor<2x2xf32>, tensor<5x2xf32>, tensor<5x4xf32>) {
   %w = arith.constant dense<1.0> : tensor<4x4xf32>
   %t = "hipdnn.view"(%u) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
-  %0 = "hipdnn.matmul"(%x, %t) : (tensor<16x4xf32>, tensor<4x4xf32>) -> tensor<16x4xf32>
-  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 4, 1>} : (tensor<16x4xf32>) -> tensor<16x2xf32>
-  %2 = "hipdnn.view"(%0) {offset = 2 : i64, strides = array<i64: 4, 1>} : (tensor<16x4xf32>) -> tensor<16x2xf32>
-  %3 = "hipdnn.pointwise"(%1, %2) {mode = "mul"} : (tensor<16x2xf32>, tensor<16x2xf32>) -> tensor<16x2xf32>
+  %0 = "hipdnn.matmul"(%x, %t) : (tensor<32x4xf32>, tensor<4x4xf32>) -> tensor<32x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 4, 1>} : (tensor<32x4xf32>) -> tensor<32x2xf32>
+  %2 = "hipdnn.view"(%0) {offset = 2 : i64, strides = array<i64: 4, 1>} : (tensor<32x4xf32>) -> tensor<32x2xf32>
+  %3 = "hipdnn.pointwise"(%1, %2) {mode = "mul"} : (tensor<32x2xf32>, tensor<32x2xf32>) -> tensor<32x2xf32>
   %4 = "hipdnn.matmul"(%y, %u) : (tensor<5x4xf32>, tensor<4x4xf32>) -> tensor<5x4xf32>
   %5 = "hipdnn.view"(%4) {offset = 0 : i64, strides = array<i64: 4, 1>} : (tensor<5x4xf32>) -> tensor<5x2xf32>
   %6 = "hipdnn.view"(%4) {offset = 2 : i64, strides = array<i64: 4, 1>} : (tensor<5x4xf32>) -> tensor<5x2xf32>
@@ -104,7 +104,7 @@ func.func @stays(%x: tensor<16x4xf32>, %y: tensor<5x4xf32>, %u: tensor<4x4xf32>,
   %20 = "hipdnn.view"(%18) {offset = 2 : i64, strides = array<i64: 4, 1>} : (tensor<5x4xf32>) -> tensor<5x2xf32>
   %21 = "hipdnn.pointwise"(%20) {mode = "neg"} : (tensor<5x2xf32>) -> tensor<5x2xf32>
   %22 = "hipdnn.matmul"(%y, %t) : (tensor<5x4xf32>, tensor<4x4xf32>) -> tensor<5x4xf32>
-  return %3, %7, %11, %12, %16, %17, %19, %21, %22 : tensor<16x2xf32>, tensor<5x2xf32>, tensor<5x2xf32>, tensor<4x4xf32>, tensor<5x1xf32>, tensor<5x3xf32>, tensor<2x2xf32>, tensor<5x2xf32>, tensor<5x4xf32>
+  return %3, %7, %11, %12, %16, %17, %19, %21, %22 : tensor<32x2xf32>, tensor<5x2xf32>, tensor<5x2xf32>, tensor<4x4xf32>, tensor<5x1xf32>, tensor<5x3xf32>, tensor<2x2xf32>, tensor<5x2xf32>, tensor<5x4xf32>
 }
 
 // -----
@@ -155,13 +155,13 @@ func.func @other_views(%y: tensor<5x4xf32>, %w: tensor<20x4xf32>, %big: tensor<5
 // CHECK-LABEL: func.func @computed
 // CHECK-COUNT-1: hipdnn.matmul
 // CHECK-NOT:     hipdnn.matmul
-func.func @computed(%x: tensor<16x8xf16>, %v: tensor<8x8xf16>) -> tensor<16x4xf16> {
+func.func @computed(%x: tensor<32x8xf16>, %v: tensor<8x8xf16>) -> tensor<32x4xf16> {
   %w = "hipdnn.pointwise"(%v) {mode = "neg"} : (tensor<8x8xf16>) -> tensor<8x8xf16>
-  %0 = "hipdnn.matmul"(%x, %w) : (tensor<16x8xf16>, tensor<8x8xf16>) -> tensor<16x8xf16>
-  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x4xf16>
-  %2 = "hipdnn.view"(%0) {offset = 4 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x4xf16>
-  %y = "hipdnn.pointwise"(%1, %2) {mode = "mul"} : (tensor<16x4xf16>, tensor<16x4xf16>) -> tensor<16x4xf16>
-  return %y : tensor<16x4xf16>
+  %0 = "hipdnn.matmul"(%x, %w) : (tensor<32x8xf16>, tensor<8x8xf16>) -> tensor<32x8xf16>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 8, 1>} : (tensor<32x8xf16>) -> tensor<32x4xf16>
+  %2 = "hipdnn.view"(%0) {offset = 4 : i64, strides = array<i64: 8, 1>} : (tensor<32x8xf16>) -> tensor<32x4xf16>
+  %y = "hipdnn.pointwise"(%1, %2) {mode = "mul"} : (tensor<32x4xf16>, tensor<32x4xf16>) -> tensor<32x4xf16>
+  return %y : tensor<32x4xf16>
 }
 
 // -----
@@ -169,17 +169,17 @@ func.func @computed(%x: tensor<16x8xf16>, %v: tensor<8x8xf16>) -> tensor<16x4xf1
 // The parts have unequal widths.
 
 // CHECK-LABEL: func.func @unequal
-// CHECK:         "hipdnn.matmul"({{.*}}) : (tensor<16x8xf16>, tensor<8x8xf16>) -> tensor<16x8xf16>
+// CHECK:         "hipdnn.matmul"({{.*}}) : (tensor<32x8xf16>, tensor<8x8xf16>) -> tensor<32x8xf16>
 // CHECK-NOT:     hipdnn.matmul
-func.func @unequal(%x: tensor<16x8xf16>, %w: tensor<8x8xf16>) -> (tensor<16x4xf16>, tensor<16x2xf16>, tensor<16x2xf16>, tensor<16x2xf16>) {
-  %0 = "hipdnn.matmul"(%x, %w) : (tensor<16x8xf16>, tensor<8x8xf16>) -> tensor<16x8xf16>
-  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x4xf16>
-  %2 = "hipdnn.view"(%0) {offset = 2 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x2xf16>
-  %3 = "hipdnn.view"(%0) {offset = 4 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x2xf16>
-  %4 = "hipdnn.view"(%0) {offset = 6 : i64, strides = array<i64: 8, 1>} : (tensor<16x8xf16>) -> tensor<16x2xf16>
-  %5 = "hipdnn.pointwise"(%1) {mode = "neg"} : (tensor<16x4xf16>) -> tensor<16x4xf16>
-  %6 = "hipdnn.pointwise"(%2) {mode = "abs"} : (tensor<16x2xf16>) -> tensor<16x2xf16>
-  %7 = "hipdnn.pointwise"(%3) {mode = "abs"} : (tensor<16x2xf16>) -> tensor<16x2xf16>
-  %8 = "hipdnn.pointwise"(%4) {mode = "abs"} : (tensor<16x2xf16>) -> tensor<16x2xf16>
-  return %5, %6, %7, %8 : tensor<16x4xf16>, tensor<16x2xf16>, tensor<16x2xf16>, tensor<16x2xf16>
+func.func @unequal(%x: tensor<32x8xf16>, %w: tensor<8x8xf16>) -> (tensor<32x4xf16>, tensor<32x2xf16>, tensor<32x2xf16>, tensor<32x2xf16>) {
+  %0 = "hipdnn.matmul"(%x, %w) : (tensor<32x8xf16>, tensor<8x8xf16>) -> tensor<32x8xf16>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 8, 1>} : (tensor<32x8xf16>) -> tensor<32x4xf16>
+  %2 = "hipdnn.view"(%0) {offset = 2 : i64, strides = array<i64: 8, 1>} : (tensor<32x8xf16>) -> tensor<32x2xf16>
+  %3 = "hipdnn.view"(%0) {offset = 4 : i64, strides = array<i64: 8, 1>} : (tensor<32x8xf16>) -> tensor<32x2xf16>
+  %4 = "hipdnn.view"(%0) {offset = 6 : i64, strides = array<i64: 8, 1>} : (tensor<32x8xf16>) -> tensor<32x2xf16>
+  %5 = "hipdnn.pointwise"(%1) {mode = "neg"} : (tensor<32x4xf16>) -> tensor<32x4xf16>
+  %6 = "hipdnn.pointwise"(%2) {mode = "abs"} : (tensor<32x2xf16>) -> tensor<32x2xf16>
+  %7 = "hipdnn.pointwise"(%3) {mode = "abs"} : (tensor<32x2xf16>) -> tensor<32x2xf16>
+  %8 = "hipdnn.pointwise"(%4) {mode = "abs"} : (tensor<32x2xf16>) -> tensor<32x2xf16>
+  return %5, %6, %7, %8 : tensor<32x4xf16>, tensor<32x2xf16>, tensor<32x2xf16>, tensor<32x2xf16>
 }

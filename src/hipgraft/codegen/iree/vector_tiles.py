@@ -15,15 +15,10 @@ from math import prod
 from hipgraft.codegen.chips import find_gpu
 from hipgraft.codegen.iree.compilation_info import CUDA_OPTIONS, compilation_info
 from hipgraft.codegen.iree.linalg_loops import extents_of, iterators, loops_of, tensor
+from hipgraft.codegen.products import few_rows
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import bit_width
-
-# By estimated time on gfx942 and gfx1100, and measured on an H200. With more rows of 16 bits,
-# matrix instructions take less time; more rows of f32 take more registers than there are. Twice as
-# many pay off for columns that leave compute units idle. Short sums of more columns leave lanes
-# idle.
-_MOST_ROWS, _MOST_NARROW_ROWS = 16, 8
 
 # What a lane reads of a row at once, and in each iteration.
 _AT_ONCE = 4
@@ -58,7 +53,9 @@ def has_few_rows(rows: int, depth: int, columns: int, bits: int, target: Target)
         bits: bits of an element of the matrix with these columns.
         target: target of the kernel.
     """
-    most = _MOST_ROWS if bits > 16 else _MOST_NARROW_ROWS
+    most = few_rows(bits)
+    # Twice as many rows pay off for columns that leave compute units idle. Short sums of more
+    # columns leave lanes idle.
     if columns < _wavefronts(target):
         return rows <= 2 * most and depth >= _AT_ONCE
     return rows <= most and depth >= _AT_ONCE * target.wavefront_size
@@ -73,18 +70,20 @@ def _wavefronts(target: Target) -> int:
 
 @dataclass(frozen=True)
 class _Product:
-    """The sums of a dispatch, along the innermost loop.
+    """The sums of a dispatch, along its innermost loops.
 
     Attributes:
         tiles: the tile of a workgroup along each parallel loop.
         workgroups: the number of workgroups.
-        depth: the extent of the innermost loop.
-        bits: bits of an element of the matrix whose columns are distributed.
+        depths: the extents of the loops of a sum: of blocks with a scale each, and within one.
+        columns: the operand whose columns are distributed.
+        bits: bits of an element of it.
     """
 
     tiles: tuple[int, ...]
     workgroups: int
-    depth: int
+    depths: tuple[int, ...]
+    columns: ir.Value
     bits: int
 
 
@@ -100,23 +99,30 @@ def set_product_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     """
     sums = [op for op in ops if "reduction" in iterators(op)]
     product = _product(sums[0], target) if len(sums) == 1 else None
-    if product is None or any(op.results[0] in sums[0].operands for op in ops):
+    if product is None:
         return False
-    lanes, loops = target.wavefront_size, len(product.tiles) + 1
-    at_once = min(_AT_ONCE, 1 << max(product.depth // lanes, 1).bit_length() - 1)
-    step = lanes * min(at_once * 4, _PASSED_BITS // product.bits)
+    factors = [value for value in sums[0].operands if value != product.columns]
+    if any(op.results[0] in factors for op in ops):  # each column would compute it again
+        return False
+    lanes, outer = target.wavefront_size, [0] * len(product.tiles)
+    basis = _lanes(product, lanes)
+    if basis is None:
+        return False
+    at_once, inner = basis
+    step = _step(product, lanes, at_once)
     sharing = _sharing(product, step, target)
+    several = len(product.depths) > 1
+    ones, order = [1] * len(product.tiles), list(range(len(outer) + len(product.depths)))
 
-    def sizes(outer: Sequence[int], inner: int) -> str:
-        return f"[{', '.join(map(str, [*outer, inner]))}]"
+    def sizes(before: Sequence[int], blocks: int, within: int) -> str:
+        return str([*before, blocks, within] if several else [*before, within])
 
-    ones, zeros = [1] * (loops - 1), [0] * (loops - 1)
-    order = f"[{', '.join(map(str, range(loops)))}]"
+    within = inner * at_once if several else step * sharing
     config = (
-        f"lane_basis = [{sizes(ones, lanes)}, {order}], "
-        f"subgroup_basis = [{sizes(ones, sharing)}, {order}], "
-        f"partial_reduction = {sizes(zeros, step * sharing)}, thread = {sizes(zeros, at_once)}, "
-        f"workgroup = {sizes(product.tiles, 0)}"
+        f"lane_basis = [{sizes(ones, lanes // inner, inner)}, {order}], "
+        f"subgroup_basis = [{sizes(ones, sharing, 1 if several else sharing)}, {order}], "
+        f"partial_reduction = {sizes(outer, step * sharing // within, within)}, "
+        f"thread = {sizes(outer, 1, at_once)}, workgroup = {sizes(product.tiles, 0, 0)}"
     )
     options = CUDA_OPTIONS if target.kind is TargetKind.CUDA else ""
     info = compilation_info(config, "VectorDistribute", lanes * sharing, lanes, options)
@@ -124,10 +130,36 @@ def set_product_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     return True
 
 
+def _lanes(product: _Product, lanes: int) -> tuple[int, int] | None:
+    """Returns the elements that a lane reads at once, and the lanes that share a block.
+
+    None if lanes cannot share blocks of this size.
+    """
+    *blocks, within = product.depths
+    most = within if blocks else within // lanes
+    at_once = min(_AT_ONCE, 1 << max(most, 1).bit_length() - 1)
+    if not blocks:
+        return at_once, lanes
+    inner = min(lanes, within // at_once)
+    return None if lanes % inner or within % (inner * at_once) else (at_once, inner)
+
+
+def _step(product: _Product, lanes: int, at_once: int) -> int:
+    """Returns the elements of a sum that a wavefront processes per iteration.
+
+    A divisor of the sum's elements, where there is one, spares each iteration the masks.
+    """
+    most = min(at_once * 4, _PASSED_BITS // product.bits)
+    steps = [lanes * count for count in (most, most // 2, most // 4) if count >= at_once]
+    depth = prod(product.depths)
+    return next((step for step in steps if depth % step == 0), lanes * most)
+
+
 def _sharing(product: _Product, step: int, target: Target) -> int:
     """Returns the number of wavefronts that share a sum, each of which has several iterations."""
     count = 1
-    while product.workgroups * count < _wavefronts(target) and step * count * 2 <= product.depth:
+    depth = prod(product.depths)
+    while product.workgroups * count < _wavefronts(target) and step * count * 2 <= depth:
         count *= 2
     return min(count, _MOST_SHARING)
 
@@ -135,24 +167,26 @@ def _sharing(product: _Product, step: int, target: Target) -> int:
 def _product(op: ir.Operation, target: Target) -> _Product | None:
     """Returns the product that an op computes if it has few rows; None if it is another op."""
     kinds, extents = iterators(op), extents_of(op)
-    last = len(kinds) - 1
     if any(-1 in dims for dims in loops_of(op)):  # as in windows
         return None
-    if kinds != ["parallel"] * last + ["reduction"] or sorted(extents) != list(range(last + 1)):
+    outer = kinds.count("parallel")
+    summed = list(range(outer, len(kinds)))
+    if not 1 <= len(summed) <= 2 or "reduction" in kinds[:outer]:
         return None
-    if min(extents.values()) < 1:  # dynamic, or empty
+    if sorted(extents) != list(range(len(kinds))) or min(extents.values()) < 1:  # dynamic, or empty
         return None
     body = {one.operation.name for one in op.regions[0].blocks[0].operations}
     if len(op.operands) != 3 or not body <= _BODY or not body & {"arith.mulf", "arith.muli"}:
         return None
-    sides = [_side(op, index, extents) for index in (0, 1)]
+    sides = [_side(op, index, extents, summed) for index in (0, 1)]
     rows, columns = sorted(sides, key=lambda side: side.extent)
-    workgroups = prod(extents[loop] for loop in range(last)) // rows.extent
-    is_few = has_few_rows(rows.extent, extents[last], workgroups, columns.bits, target)
+    depths = tuple(extents[loop] for loop in summed)
+    workgroups = prod(extents[loop] for loop in range(outer)) // rows.extent
+    is_few = has_few_rows(rows.extent, prod(depths), workgroups, columns.bits, target)
     if not is_few or not columns.is_contiguous:
         return None
-    tiles = tuple(extents[loop] if loop in rows.own else 1 for loop in range(last))
-    return _Product(tiles, workgroups, extents[last], columns.bits)
+    tiles = tuple(extents[loop] if loop in rows.own else 1 for loop in range(outer))
+    return _Product(tiles, workgroups, depths, op.operands[columns.index], columns.bits)
 
 
 @dataclass(frozen=True)
@@ -160,21 +194,23 @@ class _Side:
     """A factor of a product.
 
     Attributes:
+        index: its operand.
         own: the parallel loops that only this factor has.
         extent: the product of their extents.
         is_contiguous: whether the elements of a sum are contiguous.
         bits: bits of an element.
     """
 
+    index: int
     own: frozenset[int]
     extent: int
     is_contiguous: bool
     bits: int
 
 
-def _side(op: ir.Operation, index: int, extents: dict[int, int]) -> _Side:
+def _side(op: ir.Operation, index: int, extents: dict[int, int], summed: list[int]) -> _Side:
     dims, others = (loops_of(op)[each] for each in (index, 1 - index))
     own = frozenset(dims) - frozenset(others)
-    last = len(extents) - 1
     bits = bit_width(str(tensor(op.operands[index]).element_type))
-    return _Side(own, prod(extents[loop] for loop in own), dims[-1:] == [last], bits)
+    is_contiguous = dims[-len(summed) :] == summed
+    return _Side(index, own, prod(extents[loop] for loop in own), is_contiguous, bits)

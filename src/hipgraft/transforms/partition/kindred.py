@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from math import prod
 
-from hipgraft.codegen.products import FEW_ROWS, MATRIX_ROWS
+from hipgraft.codegen.products import MATRIX_ROWS, few_rows
 from hipgraft.dialects.hipdnn import ViewOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
-from hipgraft.ir.tensors import shape_of
+from hipgraft.ir.element_types import bit_width
+from hipgraft.ir.tensors import element_of, shape_of
 from hipgraft.transforms.partition.program import Program, Role
 
 PRODUCT = "hipdnn.matmul"
@@ -27,9 +28,9 @@ def why_alone(op: ir.Operation) -> str | None:
     left, right = (shape_of(value) for value in list(op.operands)[:2])
     if prod(left[:-2]) > 1 or prod(right[:-2]) > 1:
         return "it multiplies several pairs of matrices"
-    if left[-2] > FEW_ROWS and left[-2] % MATRIX_ROWS:
+    if left[-2] % MATRIX_ROWS and left[-2] > few_rows(bit_width(element_of(op.operands[1]))):
         return f"its {left[-2]} rows are no multiple of {MATRIX_ROWS}"
-    if left[-2] <= FEW_ROWS and not _reads_columns(op.operands[1]):
+    if left[-2] % MATRIX_ROWS and not _reads_columns(op.operands[1]):
         return f"its right factor is not stored by columns, as {left[-2]} rows need"
     return "its right factor is computed" if _is_computed(op.operands[1]) else None
 

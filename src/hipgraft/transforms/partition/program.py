@@ -30,6 +30,7 @@ class Facts:
         walked: extents that its kernel iterates over: of the operand, for norms and reductions.
         seconds: of its arithmetic on the whole GPU.
         workgroups: that its kernel would have.
+        factor: extents of the second operand if its kernel may compute that; else none.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Facts:
     walked: Shape = ()
     seconds: float = 0.0
     workgroups: int = 1
+    factor: Shape = ()
 
     @property
     def rows(self) -> tuple[Shape, int]:
@@ -130,6 +132,9 @@ class Program:
             if source.role is Role.NORM:
                 return source.rows == facts.rows
             return source.role is Role.ELEMENTWISE and source.shape == facts.walked
+        if facts.role is Role.ANCHOR:
+            is_factor = bool(facts.factor) and self.reads[op][1:] == [value]
+            return is_factor and source.role is Role.ELEMENTWISE and source.shape == facts.factor
         if facts.role is not Role.REDUCTION:
             return False
         if source.role is Role.REDUCTION:

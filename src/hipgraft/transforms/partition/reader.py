@@ -10,6 +10,7 @@ from hipgraft.codegen.products import products_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.tensors import Shape, shape_of
+from hipgraft.transforms.dequantization import RIGHT, reads_once
 from hipgraft.transforms.fusion import ELEMENTWISE, NORMS
 from hipgraft.transforms.outlining import is_splat
 from hipgraft.transforms.partition.kindred import mark_kindred
@@ -149,7 +150,8 @@ class ProgramReader:
             for one in products
         )
         workgroups = max(tiles, default=-(-prod(shape) // _ELEMENTS))
-        return Facts(name, Role.ANCHOR, shape, shape, scale * seconds, workgroups)
+        factor = shape_of(op.operands[RIGHT]) if reads_once(op) else ()
+        return Facts(name, Role.ANCHOR, shape, shape, scale * seconds, workgroups, factor)
 
     def _of_rows(self, op: ir.Operation, name: str, shape: Shape, second: float) -> Facts:
         """Returns the facts of a reduction or norm, given the seconds of an operation."""

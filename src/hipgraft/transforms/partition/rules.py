@@ -54,7 +54,7 @@ def walks_declined(program: Program, members: Iterable[int]) -> str | None:
         elif facts.role is Role.NORM:
             own = ("rows", facts.rows)
         anchors.add(own)
-        walked = (facts.walked, facts.shape)
+        walked = (facts.walked, facts.shape, *([facts.factor] if facts.factor else []))
         if len(anchors) > 1:
             return "the producer has an anchor of its own"
     if not anchors:
@@ -107,30 +107,46 @@ def group_declined(program: Program, members: Collection[int]) -> str | None:
     most = MAX_FUSED if anchors else MAX_BINDINGS
     if len(operands) + sum(is_stored(program, op, members) for op in members) > most:
         return f"the graph would read and write more than {most} tensors"
+    reason = _factor_declined(program, members, anchors) if anchors else None
+    if reason is not None:
+        return reason
     if any(is_stored(program, op, members) for op in repeats(program, members)):
         return "the graph would store a tensor smaller than its kernel walks"
     if not anchors:
         return _norms_declined(program, members)
-    if any(program.producer[value] in members for one in anchors for value in program.reads[one]):
-        return "a contraction starts a graph"
     return _stores_beside(program, members, anchors)
 
 
 def repeats(program: Program, members: Collection[int]) -> dict[int, int]:
     """Returns how often a kernel computes elementwise ops of fewer elements than it walks."""
     facts = {op: program.ops[op] for op in members}
-    elementwise = {op: one.shape for op, one in facts.items() if one.role is Role.ELEMENTWISE}
+    factors = {
+        each: one.factor
+        for op, one in facts.items()
+        if one.factor
+        for each in _computed_for(program, op, members)
+    }
+    elementwise = {
+        op: one.shape
+        for op, one in facts.items()
+        if one.role is Role.ELEMENTWISE and op not in factors
+    }
     walked = {
         shape
         for op, one in facts.items()
-        if op not in elementwise
+        if op not in elementwise and op not in factors
         for shape in (one.walked, one.shape)
     }
     if not walked and (whole := _broadcast_shape(elementwise.values())) is not None:
         walked = {whole}
     most = max(map(prod, walked), default=1)
-    return {
+    times = {
         op: most // max(prod(shape), 1) for op, shape in elementwise.items() if shape not in walked
+    }
+    return times | {
+        op: prod(factor) // max(prod(facts[op].shape), 1)
+        for op, factor in factors.items()
+        if facts[op].shape != factor
     }
 
 
@@ -150,9 +166,9 @@ def _norms_declined(program: Program, members: Collection[int]) -> str | None:
     return None
 
 
-def _computed_for(program: Program, norm: int, members: Collection[int]) -> set[int]:
-    """Returns the ops of a group whose results a norm reads, up to other norms."""
-    found, waiting = set[int](), [norm]
+def _computed_for(program: Program, reader: int, members: Collection[int]) -> set[int]:
+    """Returns the ops of a group whose results a norm or contraction reads, up to norms."""
+    found, waiting = set[int](), [reader]
     while waiting:
         for value in program.reads[waiting.pop()]:
             source = program.producer[value]
@@ -161,6 +177,43 @@ def _computed_for(program: Program, norm: int, members: Collection[int]) -> set[
                 if program.ops[source].role is not Role.NORM:
                     waiting.append(source)
     return found
+
+
+def _factor_declined(
+    program: Program, members: Collection[int], anchors: Collection[int]
+) -> str | None:
+    """Returns why a kernel does not compute what its contractions read, None if it does."""
+    computed = [
+        (op, value)
+        for op in anchors
+        for value in program.reads[op]
+        if program.producer[value] in members
+    ]
+    if not computed:
+        return next((reason for op in anchors if (reason := _beside(program, op, members))), None)
+    op, value = computed[0]
+    if len(anchors) + len(computed) > 2 or not program.joins(op, value):
+        return "a contraction starts a graph"
+    above = _computed_for(program, op, members)
+    read = {each for one in above for each in program.reads[one]}
+    nbytes = sum(program.bytes_of[each] for each in read if program.producer[each] not in members)
+    if nbytes >= program.bytes_of[value]:
+        return "a contraction's factor would be computed from as many bytes as it has"
+    factor = program.ops[op].factor
+    other = [program.ops[one].shape for one in above]
+    other = [shape for shape in other if not _broadcasts_to(shape, factor)]
+    return _shape_message(other) if other else _beside(program, op, set(members) - above)
+
+
+def _beside(program: Program, anchor: int, members: Collection[int]) -> str | None:
+    """Returns why ops do not share the loops of a contraction, without those of its factor."""
+    facts = program.ops[anchor]
+    if not facts.factor:
+        return None
+    walked = (facts.walked, facts.shape)
+    shapes = [program.ops[op].shape for op in members if program.ops[op].role is Role.ELEMENTWISE]
+    other = [s for s in shapes if not any(_broadcasts_to(s, whole) for whole in walked)]
+    return _shape_message(other) if other else None
 
 
 def _stores_beside(program: Program, members: Collection[int], anchors: set[int]) -> str | None:

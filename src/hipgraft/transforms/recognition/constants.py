@@ -36,10 +36,18 @@ def constant_array(value: ir.Value) -> Array | None:
     Raises:
         OpError: the constant's resource is missing.
     """
+    return stored_elements(value) if is_float_constant(value) else None
+
+
+def stored_elements(value: ir.Value) -> Array:
+    """Returns the elements of a constant, or of a view of one, without a copy.
+
+    Raises:
+        OpError: the constant's resource is missing.
+    """
     base, view = window(value)
     made = defining_op(base)
-    if made is None or not is_float_constant(value):
-        return None
+    assert made is not None
     kind = numpy_dtype(element_type_of(base))
     flat = np.frombuffer(constant_bytes(made), kind)[view.offset :]
     steps = [stride * kind.itemsize for stride in view.strides]

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 weight = np.random.default_rng(0).uniform(-1, 1, (512, 1024)).astype(np.float32)
 x, y = (
-    helper.make_tensor_value_info(name, TensorProto.FLOAT, [8, extent])
+    helper.make_tensor_value_info(name, TensorProto.FLOAT, [24, extent])
     for name, extent in (("x", 512), ("y", 1024))
 )
 product = helper.make_node("MatMul", ["x", "w"], ["y"])

@@ -12,11 +12,13 @@ from hipgraft.codegen.lowering.emit.windows import cropped
 from hipgraft.codegen.lowering.matmul.matmul import multiply, operands_of, split_product
 from hipgraft.codegen.products import MATRIX_ROWS
 from hipgraft.codegen.target import Target
-from hipgraft.dialects.hipdnn import GraphOp, MatmulOp
+from hipgraft.dialects.hipdnn import BlockScaleDequantizeOp, GraphOp, MatmulOp, PointwiseOp
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.builders import defining_op
 from hipgraft.ir.tensors import element_of, shape_of
 
 _PARTS = 8
+_BY_ELEMENT = (PointwiseOp.OP_NAME, BlockScaleDequantizeOp.OP_NAME)
 _LONGEST_PART = 512
 
 
@@ -33,12 +35,24 @@ def _has_few_rows(op: MatmulOp, _: Target) -> bool:
 
 def _reads_columns(op: MatmulOp) -> bool:
     """Whether the columns of the right matrix are contiguous, which suits sums of few rows."""
-    container = op.operation.parent
-    if not isinstance(op.b.owner, ir.Block) or container is None:
+    container, matrix = op.operation.parent, _stored(op.b)
+    if matrix is None or container is None:
         return False
     layouts = GraphOp(container.operation).arg_strides or []
-    layout = layouts[ir.BlockArgument(op.b).arg_number] if layouts else None
+    layout = layouts[matrix.arg_number] if layouts else None
     return layout is not None and layout[-2] == 1
+
+
+def _stored(value: ir.Value) -> ir.BlockArgument | None:
+    """Returns the operand of a graph that a value is computed from element by element."""
+    op = defining_op(value)
+    while op is not None:
+        same = [one for one in op.operands if shape_of(one) == shape_of(value)]
+        if op.name not in _BY_ELEMENT or not same:
+            return None
+        value = same[0]
+        op = defining_op(value)
+    return ir.BlockArgument(value)
 
 
 def _can_split(op: MatmulOp, _: Target) -> bool:

@@ -11,7 +11,7 @@ from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.codegen.products import FEW_ROWS, MATRIX_ROWS
+from hipgraft.codegen.products import MATRIX_ROWS, few_rows
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import MatmulOp
 from hipgraft.ir.bindings import ir
@@ -30,9 +30,7 @@ def joined_products(op: MatmulOp, lowering: Lowering) -> list[MatmulOp]:
     """
     rows, columns = shape_of(op.a)[:-1], shape_of(op.b)[:-2]
     is_single = math.prod(rows[:-1]) == math.prod(columns) == 1
-    is_joined = rows[-1] % MATRIX_ROWS == 0
-    if rows[-1] <= FEW_ROWS:
-        is_joined = is_by_columns(lowering.tensor(op.b))
+    is_joined = rows[-1] % MATRIX_ROWS == 0 or _has_few_rows(rows[-1], lowering.tensor(op.b))
     if lowering.target.kind is not TargetKind.AMDGPU or not is_single or not is_joined:
         return [op]
     body = [one.operation for one in op.operation.block.operations]
@@ -40,6 +38,11 @@ def joined_products(op: MatmulOp, lowering: Lowering) -> list[MatmulOp]:
     form = _form(op.operation, lowering)
     joined = [one for one in others if _form(one, lowering) == form]
     return [MatmulOp(one) for one in joined] if form and op.operation in joined else [op]
+
+
+def _has_few_rows(rows: int, b: Tensor) -> bool:
+    """Whether wavefronts reduce the columns of right matrices."""
+    return rows <= few_rows(bit_width(b.element)) and is_by_columns(b)
 
 
 def is_by_columns(b: Tensor) -> bool:
@@ -79,7 +82,7 @@ def multiply_joined(
     if rows == 1:
         loops, results, left = ("n", "k"), (columns,), emitter.reshape(a, (depth,))
     # IREE 3.13.0 needs matrix instructions for what has the left factor first.
-    is_few = rows <= FEW_ROWS
+    is_few = _has_few_rows(rows, factors[0])
     pair, pairs = ((*loops[:-2], "k"), left), [("kn", factor) for factor in factors]
     operands = [*pairs, pair] if is_few else [pair, *pairs]
 

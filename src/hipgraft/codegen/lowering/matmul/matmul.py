@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hipgraft.codegen.iree.vector_tiles import has_few_rows
 from hipgraft.codegen.lowering.context import Lowering, accumulator_type, alternative, lowers
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import resized
@@ -114,9 +115,21 @@ def split_product(op: MatmulOp, lowering: Lowering, a: Tensor, b: Tensor, parts:
 
 
 def _is_split_badly(target: Target, a: Tensor, b: Tensor, result: Sequence[int]) -> bool:
+    if _shares_columns(target, a, b):
+        return True
     is_sparse = target.is_gfx9 and bit_width(a.element) == 16 and b.dims[-1:] != (b.rank - 2,)
     is_sparse &= math.prod(a.shape[:-1]) in SPARSE_ROWS
     return math.prod(result) <= _FEW_RESULTS and not is_sparse
+
+
+def _shares_columns(target: Target, a: Tensor, b: Tensor) -> bool:
+    """Whether wavefronts share the sums of a product that has few rows."""
+    if target.kind is TargetKind.CPU or b.dims[-1:] != (b.rank - 2,):
+        return False
+    *batch, depth, columns = b.shape
+    rows = math.prod(a.shape[:-1] if math.prod(batch) == 1 else a.shape[-2:-1])
+    bits = bit_width(b.element)
+    return has_few_rows(rows, depth, math.prod(batch) * columns, bits, target)
 
 
 def operands_of(op: MatmulOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
@@ -147,7 +160,7 @@ def multiply(
     if a.rank - 1 in a.broadcast_dims and b.rank - 2 in b.broadcast_dims:
         a = emitter.in_order(a, range(a.rank))  # a loop cannot run over a K that neither stores
     more = rows_to_add(emitter.target, a, b)
-    if more:
+    if more and not _shares_columns(emitter.target, a, b):
         product = _multiply_tall(emitter, a, b, shape, accumulator, more)
         return emitter.in_order(product, order) if order else product
     rank = len(shape)

@@ -23,6 +23,20 @@ def unpacked(writer: Writer, packed: str, shape: list[int], bits: int) -> str:
     return writer.cast(writer.reshape(parts, [*shape[:-1], shape[-1] * count]), _F32)
 
 
+def _centred(writer: Writer, packed: str, shape: list[int], bits: int) -> str | None:
+    """Returns the numbers of a constant minus half their range, as INT8; None if it is none.
+
+    Kernels then need not unpack them.
+    """
+    stored = writer.mapped_data(packed)
+    if stored is None:
+        return None
+    steps = np.arange(0, 8, bits, dtype=np.uint8)
+    numbers = np.asarray(stored, np.uint8).reshape([*shape, 1]) >> steps & ((1 << bits) - 1)
+    signed = (numbers.astype(np.int16) - (1 << (bits - 1))).astype(np.int8)
+    return writer.const(signed.reshape([*shape[:-1], -1]))
+
+
 def _zero_points(writer: Writer, index: int, rows: int, blocks: int, bits: int) -> str:
     """Returns zero points of shape `[rows, blocks]`, or a scalar if none are given."""
     if not writer.has_input(index):
@@ -45,12 +59,21 @@ def _matmul_nbits(writer: Writer) -> None:
     element = writer.element(a)
     blocks = -(-depth // block)
     shape = [columns, blocks, block * bits // 8]
-    numbers = unpacked(writer, writer.reshape(packed, shape), shape, bits)
-    zero = _zero_points(writer, 3, columns, blocks, bits)
+    zero, centred = (
+        _zero_points(writer, 3, columns, blocks, bits),
+        _centred(writer, packed, shape, bits),
+    )
     if writer.has_input(3):
         zero = writer.reshape(zero, [columns, blocks, 1])
+    if centred is None:
+        numbers = unpacked(writer, writer.reshape(packed, shape), shape, bits)
+    else:
+        numbers = writer.cast(centred, _F32)
+        zero = writer.op("Sub", zero, writer.like(float(1 << (bits - 1)), _F32))
+    if centred is None or writer.has_input(3):
+        numbers = writer.op("Sub", numbers, zero)
     scale = writer.reshape(writer.cast(scales, _F32), [columns, blocks, 1])
-    weights = writer.op("Mul", writer.op("Sub", numbers, zero), scale)
+    weights = writer.op("Mul", numbers, scale)
     weights = writer.reshape(weights, [columns, blocks * block])
     if blocks * block != depth:
         weights = writer.slice(weights, 1, 0, depth)

@@ -1,0 +1,206 @@
+"""Dequantises a product's factor in the order in which the product reads it.
+
+A product with few rows reads each element of its right factor once, so its kernel can compute the
+factor from narrower elements, and nothing is stored. Views separate the two: transposes, and
+reshapes of blocks that have a scale each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hipgraft.codegen.products import few_rows, sharing_rows
+from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.builders import attributes_of, defining_op
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.element_types import bit_width
+from hipgraft.ir.strided_view import StridedView, joined_run
+from hipgraft.ir.tensors import Shape, element_of, element_type_of, shape_of
+from hipgraft.transforms.column_storage import store_transposed
+from hipgraft.transforms.partition.kindred import PRODUCT
+from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
+
+RIGHT = 1
+"""The operand of a product that is its right factor."""
+
+MOST_ROWS = few_rows(bit_width("f32"))
+"""Graphs compute factors in f32. With more rows of f32, a kernel would compute a factor again."""
+
+
+def reads_once(op: ir.Operation) -> bool:
+    """Returns whether a kernel of an op, a product, reads each element of its factor once."""
+    return op.name == PRODUCT and len(op.operands) == 2 and sharing_rows(op) <= MOST_ROWS
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """An operand that is stored, in the order of the product.
+
+    Attributes:
+        base: what it is a window on.
+        view: the window, with extents of 1 where it is broadcast.
+        blocks: of each dim of the factor, how many elements share one of the leaf.
+    """
+
+    base: ir.Value
+    view: StridedView
+    blocks: tuple[int, ...]
+
+    @property
+    def is_blocked(self) -> bool:
+        return any(block > 1 for block in self.blocks)
+
+
+@dataclass(frozen=True)
+class _Node:
+    """An elementwise op, and the values that it reads in the order of the product."""
+
+    op: ir.Operation
+    operands: tuple[_Leaf | _Node, ...]
+
+
+def raise_view(op: ir.Operation) -> bool:
+    """Moves the view between a product and what dequantises its right factor before the latter.
+
+    Args:
+        op: a product.
+
+    Returns:
+        Whether its factor is dequantised, by ops in its own order now.
+
+    Raises:
+        Declined: strides cannot express the order of an operand.
+    """
+    factor = op.operands[RIGHT]
+    base, seen = window(factor)
+    if not reads_once(op) or readers(factor) != [op] or not _is_dequantised(base, factor):
+        return False
+    if seen.storage_order(shape_of(base)) is None:
+        return False
+    if base == factor:
+        return True
+    tree = _read(base, seen, shape_of(base))
+    with ir.InsertionPoint(op):
+        op.operands[RIGHT] = _build(tree, seen.shape)
+    return True
+
+
+def store_columns(op: ir.Operation) -> bool:
+    """Stores the constant that a product's right factor is dequantised from column by column."""
+    leaf = _narrowest(op.operands[RIGHT])
+    made = defining_op(leaf)
+    if made is None or made.name != "arith.constant" or len(shape_of(leaf)) != 2:
+        return False
+    if len(readers(leaf)) != 1 or 1 in shape_of(leaf):
+        return False
+    store_transposed(leaf)
+    return True
+
+
+def _computes(op: ir.Operation | None) -> bool:
+    if op is None or op.name != hipdnn.PointwiseOp.OP_NAME or mode_of(op) == "gen_index":
+        return False
+    return len(readers(op.results[0])) == 1
+
+
+def _narrowest(value: ir.Value) -> ir.Value:
+    """Returns the operand of the same shape that elementwise ops compute a value from."""
+    op = defining_op(value)
+    while op is not None and (_computes(op) or op.name == "hipdnn.block_scale_dequantize"):
+        same = [one for one in op.operands if shape_of(one) == shape_of(value)]
+        narrow = [one for one in same if not _is_splat(one)]
+        if len(narrow) != 1:
+            break
+        value = narrow[0]
+        op = defining_op(value)
+    return value
+
+
+def _is_splat(value: ir.Value) -> bool:
+    op = defining_op(value)
+    if op is None or op.name != "arith.constant":
+        return False
+    elements = op.attributes["value"]
+    return isinstance(elements, ir.DenseElementsAttr) and elements.is_splat
+
+
+def _is_dequantised(value: ir.Value, factor: ir.Value) -> bool:
+    """Whether a value is computed, for one reader, from narrower elements than the factor has."""
+    if value != factor and len(readers(value)) != 1:
+        return False
+    stored = _narrowest(value)
+    return stored != value and bit_width(element_of(stored)) < bit_width(element_of(factor))
+
+
+def _read(value: ir.Value, seen: StridedView, shape: Shape) -> _Leaf | _Node:
+    """Returns how to compute a window on a value of, or broadcast to, a shape."""
+    op = defining_op(value)
+    if op is not None and _computes(op) and shape_of(value) == shape:
+        return _Node(op, tuple(_read(each, seen, shape) for each in op.operands))
+    base, own = window(value)
+    runs = seen.through_copy(own.expand(shape))
+    if runs is None:
+        raise Declined("no-window", "an operand has no strides in the order of the product")
+    leaf = [_blocked(run, extent) for run, extent in zip(runs, seen.shape, strict=True)]
+    extents, strides, blocks = zip(*leaf, strict=True)
+    found = _Leaf(base, StridedView(extents, strides, own.offset), blocks)
+    if found.is_blocked and not isinstance(element_type_of(base), ir.FloatType):
+        raise Declined("integers", "an operand has an integer for each block")
+    return found
+
+
+def _blocked(runs: Sequence[tuple[int, int]], extent: int) -> tuple[int, int, int]:
+    """Returns extent, stride and block of a dim that walks runs, the innermost of which repeat."""
+    kept = list(runs)
+    block = 1
+    while kept and kept[-1][1] == 0:
+        block *= kept.pop()[0]
+    if not kept:
+        return 1, 0, 1
+    whole = joined_run(kept)
+    if whole is None:
+        raise Declined("no-strides", "an operand has no strides in the order of the product")
+    assert whole[0] * block == extent
+    return *whole, block
+
+
+def _build(tree: _Leaf | _Node, shape: Shape) -> ir.Value:
+    """Builds a value of a shape, or one that is broadcast to it."""
+    if isinstance(tree, _Leaf):
+        value = _of_leaf(tree)
+        if tree.is_blocked:
+            one = _splat(shape, element_type_of(value))
+            value = _scaled(one, value, tree, element_type_of(value))
+        return value
+    op = tree.op
+    element = element_type_of(op.results[0])
+    blocked = [each for each in tree.operands if isinstance(each, _Leaf) and each.is_blocked]
+    if mode_of(op) == "mul" and len(blocked) == 1:
+        (x,) = [each for each in tree.operands if each is not blocked[0]]
+        return _scaled(_build(x, shape), _of_leaf(blocked[0]), blocked[0], element)
+    operands = [_build(each, shape) for each in tree.operands]
+    kind = ir.RankedTensorType.get(shape, element)
+    made = ir.Operation.create(op.name, [kind], operands, attributes_of(op), loc=op.location)
+    return made.results[0]
+
+
+def _of_leaf(leaf: _Leaf) -> ir.Value:
+    op = defining_op(leaf.base)
+    if op is not None and _is_splat(leaf.base) and not leaf.is_blocked:
+        number = ir.DenseElementsAttr(op.attributes["value"]).get_splat_value()
+        kind = ir.RankedTensorType.get(leaf.view.shape, element_type_of(leaf.base))
+        return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, number)).result
+    return make_window(leaf.base, leaf.view)
+
+
+def _scaled(x: ir.Value, scale: ir.Value, leaf: _Leaf, element: ir.Type) -> ir.Value:
+    kind = ir.RankedTensorType.get(shape_of(x), element)
+    return hipdnn.block_scale_dequantize(x, scale, block_size=leaf.blocks, result_type=kind)
+
+
+def _splat(shape: Shape, element: ir.Type) -> ir.Value:
+    kind = ir.RankedTensorType.get(shape, element)
+    one = ir.FloatAttr.get(element, 1.0)
+    return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, one)).result

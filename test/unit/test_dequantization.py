@@ -1,0 +1,169 @@
+"""Products with few rows of weights that are dequantized: by one kernel, as NumPy computes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator import open_emulator, requires_emulator
+from onnx import NodeProto, helper, numpy_helper
+
+import hipgraft
+from hipgraft.ir.io import walk
+
+Random = np.random.Generator
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Model:
+    """A model of one product, its input, and what it computes."""
+
+    nodes: list[NodeProto]
+    x: Array
+    constants: dict[str, Array]
+    expected: Array
+    given: dict[str, Array] = field(default_factory=dict[str, Array])
+
+    def save(self, path: Path) -> Path:
+        kind = helper.np_dtype_to_tensor_dtype(self.x.dtype)
+        inputs = [
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+            for n, a in {"x": self.x, **self.given}.items()
+        ]
+        graph = helper.make_graph(
+            self.nodes,
+            "g",
+            inputs,
+            [helper.make_tensor_value_info("y", kind, self.expected.shape)],
+            [numpy_helper.from_array(array, name) for name, array in self.constants.items()],
+        )
+        imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+        path.write_bytes(
+            helper.make_model(graph, opset_imports=imports, ir_version=10).SerializeToString()
+        )
+        return path
+
+    def check(self, path: Path, architecture: str) -> None:
+        device = "cpu" if architecture == "cpu" else open_emulator(architecture)
+        with hipgraft.compile(self.save(path), architecture) as program:
+            (found,) = program.run([self.x, *self.given.values()], device)
+        if not isinstance(device, str):
+            device.close()
+        tolerance = 1e-2 if self.x.dtype == np.float16 else 1e-4
+        scale = np.abs(self.expected).max() + 1e-3
+        np.testing.assert_allclose(found, self.expected, rtol=tolerance, atol=tolerance * scale)
+
+
+def dequantized(random: Random, rows: int = 0, columns: int = 0) -> Model:
+    """`x · dequantize(w)`: by tensor, row or block, stored by columns or rows, perhaps given."""
+    dtype = random.choice([np.float32, np.float16])
+    block = int(random.choice([4, 16, 32, 48]))
+    depth = block * int(random.integers(1, 9)) * int(random.choice([1, 4]))
+    columns = columns or int(random.choice([1, 3, 8, 33]))
+    rows = rows or int(random.integers(1, 18))
+    by_columns = bool(random.integers(2))
+    shape = (columns, depth) if by_columns else (depth, columns)
+    kind = str(random.choice(["tensor", "axis", "block"]))
+    axis = {"tensor": 1, "axis": 1 - by_columns, "block": int(by_columns)}[kind]
+    scales = {
+        "tensor": (),
+        "axis": (columns,),
+        "block": tuple(n // block if dim == axis else n for dim, n in enumerate(shape)),
+    }[kind]
+    w = random.integers(-128, 128, shape).astype(random.choice([np.int8, np.uint8]))
+    s = (random.uniform(0.5, 2, scales) / 64).astype(dtype)
+    has_zero = bool(random.integers(2))
+    zero = (
+        random.integers(0, 100, scales).astype(w.dtype) if has_zero else np.zeros(scales, w.dtype)
+    )
+
+    def spread(values: Array) -> Array:
+        if kind == "block":
+            return np.repeat(values, block, axis)
+        return values if not values.ndim else np.expand_dims(values, 1 - axis)
+
+    exact = (w.astype(np.float64) - spread(zero)) * spread(s).astype(np.float64)
+    x = random.uniform(-1, 1, (rows, depth)).astype(dtype)
+    arrays = {"w": w, "s": s} | ({"z": zero} if has_zero else {})
+    blocks = {"block_size": block} if kind == "block" else {}
+    nodes = [helper.make_node("DequantizeLinear", list(arrays), ["f"], axis=axis, **blocks)]
+    if by_columns and random.integers(2):
+        nodes.append(helper.make_node("Gemm", ["x", "f"], ["y"], transB=1))
+    else:
+        if by_columns:
+            nodes.append(helper.make_node("Transpose", ["f"], ["t"], perm=[1, 0]))
+        nodes.append(helper.make_node("MatMul", ["x", "t" if by_columns else "f"], ["y"]))
+    expected = x.astype(np.float64) @ (exact.T if by_columns else exact)
+    given = {"w": arrays.pop("w")}  # else dequantized at compile time
+    return Model(nodes, x, arrays, expected.astype(dtype), given)
+
+
+def packed(random: Random, blocks: int = 0, columns: int = 0) -> Model:
+    """`MatMulNBits` of constants."""
+    dtype = random.choice([np.float32, np.float16])
+    bits, block = int(random.choice([2, 4, 8])), int(random.choice([16, 32, 64]))
+    blocks = blocks or int(random.integers(1, 6))
+    depth = blocks * block - int(random.choice([0, 0, 0, 8]))
+    rows, columns = int(random.integers(1, 10)), columns or int(random.integers(1, 20))
+    bytes_ = random.integers(0, 256, (columns, blocks, block * bits // 8)).astype(np.uint8)
+    steps = np.arange(0, 8, bits, dtype=np.uint8)
+    numbers = ((bytes_[..., None] >> steps) & ((1 << bits) - 1)).reshape(columns, blocks, block)
+    s = (random.uniform(0.5, 2, (columns, blocks)) / (1 << bits)).astype(dtype)
+    constants, zero = {"q": bytes_, "s": s.reshape(-1)}, np.full((columns, blocks), 1 << (bits - 1))
+    if random.integers(2):
+        per = 8 // bits
+        points = random.integers(0, 256, (columns, -(-blocks // per))).astype(np.uint8)
+        constants["z"] = points.reshape(-1)
+        zero = ((points[..., None] >> steps) & ((1 << bits) - 1)).reshape(columns, -1)[:, :blocks]
+    exact = (numbers.astype(np.float64) - zero[..., None]) * s[..., None].astype(np.float64)
+    exact = exact.reshape(columns, -1)[:, :depth]
+    x = random.uniform(-1, 1, (rows, depth)).astype(dtype)
+    attributes = {"K": depth, "N": columns, "bits": bits, "block_size": block}
+    node = helper.make_node(
+        "MatMulNBits", ["x", *constants], ["y"], domain="com.microsoft", **attributes
+    )
+    return Model([node], x, constants, (x.astype(np.float64) @ exact.T).astype(dtype))
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(24))
+def test_dequantized_on_the_cpu(tmp_path: Path, seed: int):
+    make = (dequantized, packed)[seed % 2]
+    make(np.random.default_rng(seed)).check(tmp_path / "m.onnx", "cpu")
+
+
+@requires_emulator
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100", "gfx950"])
+@pytest.mark.parametrize("seed", range(16))
+def test_dequantized_by_gpu_code(tmp_path: Path, seed: int, architecture: str):
+    make = (dequantized, packed)[seed % 2]
+    make(np.random.default_rng(100 + seed)).check(tmp_path / "m.onnx", architecture)
+
+
+@requires_emulator
+@pytest.mark.parametrize(("seed", "architecture"), [(3, "gfx942"), (4, "gfx1100")])
+def test_large_constants_stay_packed(tmp_path: Path, seed: int, architecture: str):
+    model = packed(np.random.default_rng(seed), blocks=40, columns=520)
+    assert _graphs(model, tmp_path / "m.onnx") == 1
+    model.check(tmp_path / "m.onnx", architecture)
+
+
+def _graphs(model: Model, path: Path) -> int:
+    program = hipgraft.compile(model.save(path), "gfx942", compile_to="hipdnn-graphs")
+    return sum(op.name == "hipdnn.graph" for op in walk(program.module.operation))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_few_rows_take_one_graph(tmp_path: Path, seed: int):
+    random = np.random.default_rng(200 + seed)
+    assert _graphs(dequantized(random, rows=1 + seed % 8), tmp_path / "m.onnx") == 1
+
+
+def test_many_rows_take_two(tmp_path: Path):
+    model = dequantized(np.random.default_rng(5), rows=64, columns=33)
+    assert _graphs(model, tmp_path / "m.onnx") == 2
