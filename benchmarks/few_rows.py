@@ -4,7 +4,8 @@
 
 A row for each layer `relu(x · wᵀ + bias)`, as `estimated_times.py` prints it; its name gives the
 element type and the extents of rows, sums and columns. `i8` means weights of 8 bits with a scale
-for each column, `rows` weights that the model stores row by row, as `MatMul` has them. `--write` also keeps the models, which `cuda_models.py` measures on an NVIDIA GPU.
+for each column, `rows` weights that the model stores row by row, as `MatMul` has them. `--write`
+also keeps the models, which `cuda_models.py` measures on an NVIDIA GPU.
 """
 
 from __future__ import annotations
