@@ -1,4 +1,4 @@
-"""Dequantises a product's factor in the order in which the product reads it.
+"""Dequantizes a product's factor in the order in which the product reads it.
 
 A product with few rows reads each element of its right factor once, so its kernel can compute the
 factor from narrower elements, and nothing is stored. Views separate the two: transposes, and
@@ -19,8 +19,10 @@ from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.strided_view import StridedView, joined_run
 from hipgraft.ir.tensors import Shape, element_of, element_type_of, shape_of
 from hipgraft.transforms.column_storage import store_transposed
+from hipgraft.transforms.outlining import is_splat
 from hipgraft.transforms.partition.kindred import PRODUCT
-from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
+from hipgraft.transforms.recognition.values import mode_of, readers, window
+from hipgraft.transforms.view_motion import make_shown
 
 RIGHT = 1
 """The operand of a product that is its right factor."""
@@ -55,27 +57,30 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class _Node:
-    """An elementwise op, and the values that it reads in the order of the product."""
+    """An elementwise op, and the values that it reads in the order of the product.
+
+    One of them has all elements of the factor, the others are splats or broadcast.
+    """
 
     op: ir.Operation
     operands: tuple[_Leaf | _Node, ...]
 
 
 def raise_view(op: ir.Operation) -> bool:
-    """Moves the view between a product and what dequantises its right factor before the latter.
+    """Moves the view between a product and what dequantizes its right factor before the latter.
 
     Args:
         op: a product.
 
     Returns:
-        Whether its factor is dequantised, by ops in its own order now.
+        Whether its factor is dequantized, by ops in its own order now.
 
     Raises:
         Declined: strides cannot express the order of an operand.
     """
     factor = op.operands[RIGHT]
     base, seen = window(factor)
-    if not reads_once(op) or readers(factor) != [op] or not _is_dequantised(base, factor):
+    if not reads_once(op) or readers(factor) != [op] or not _is_dequantized(base, factor):
         return False
     if seen.storage_order(shape_of(base)) is None:
         return False
@@ -88,7 +93,7 @@ def raise_view(op: ir.Operation) -> bool:
 
 
 def store_columns(op: ir.Operation) -> bool:
-    """Stores the constant that a product's right factor is dequantised from column by column."""
+    """Stores the constant that a product's right factor is dequantized from column by column."""
     leaf = _narrowest(op.operands[RIGHT])
     made = defining_op(leaf)
     if made is None or made.name != "arith.constant" or len(shape_of(leaf)) != 2:
@@ -110,7 +115,7 @@ def _narrowest(value: ir.Value) -> ir.Value:
     op = defining_op(value)
     while op is not None and (_computes(op) or op.name == "hipdnn.block_scale_dequantize"):
         same = [one for one in op.operands if shape_of(one) == shape_of(value)]
-        narrow = [one for one in same if not _is_splat(one)]
+        narrow = [one for one in same if not is_splat(one)]
         if len(narrow) != 1:
             break
         value = narrow[0]
@@ -118,15 +123,7 @@ def _narrowest(value: ir.Value) -> ir.Value:
     return value
 
 
-def _is_splat(value: ir.Value) -> bool:
-    op = defining_op(value)
-    if op is None or op.name != "arith.constant":
-        return False
-    elements = op.attributes["value"]
-    return isinstance(elements, ir.DenseElementsAttr) and elements.is_splat
-
-
-def _is_dequantised(value: ir.Value, factor: ir.Value) -> bool:
+def _is_dequantized(value: ir.Value, factor: ir.Value) -> bool:
     """Whether a value is computed, for one reader, from narrower elements than the factor has."""
     if value != factor and len(readers(value)) != 1:
         return False
@@ -169,30 +166,22 @@ def _blocked(runs: Sequence[tuple[int, int]], extent: int) -> tuple[int, int, in
 def _build(tree: _Leaf | _Node, shape: Shape) -> ir.Value:
     """Builds a value of a shape, or one that is broadcast to it."""
     if isinstance(tree, _Leaf):
-        value = _of_leaf(tree)
+        value = make_shown(tree.base, tree.view)
         if tree.is_blocked:
             one = _splat(shape, element_type_of(value))
             value = _scaled(one, value, tree, element_type_of(value))
         return value
     op = tree.op
     element = element_type_of(op.results[0])
-    blocked = [each for each in tree.operands if isinstance(each, _Leaf) and each.is_blocked]
-    if mode_of(op) == "mul" and len(blocked) == 1:
-        (x,) = [each for each in tree.operands if each is not blocked[0]]
-        return _scaled(_build(x, shape), _of_leaf(blocked[0]), blocked[0], element)
+    scales = [each for each in tree.operands if isinstance(each, _Leaf) and each.is_blocked]
+    if mode_of(op) == "mul" and scales:
+        (scaled,) = [each for each in tree.operands if each is not scales[0]]
+        x = _build(scaled, shape)
+        return _scaled(x, make_shown(scales[0].base, scales[0].view), scales[0], element)
     operands = [_build(each, shape) for each in tree.operands]
     kind = ir.RankedTensorType.get(shape, element)
     made = ir.Operation.create(op.name, [kind], operands, attributes_of(op), loc=op.location)
     return made.results[0]
-
-
-def _of_leaf(leaf: _Leaf) -> ir.Value:
-    op = defining_op(leaf.base)
-    if op is not None and _is_splat(leaf.base) and not leaf.is_blocked:
-        number = ir.DenseElementsAttr(op.attributes["value"]).get_splat_value()
-        kind = ir.RankedTensorType.get(leaf.view.shape, element_type_of(leaf.base))
-        return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, number)).result
-    return make_window(leaf.base, leaf.view)
 
 
 def _scaled(x: ir.Value, scale: ir.Value, leaf: _Leaf, element: ir.Type) -> ir.Value:

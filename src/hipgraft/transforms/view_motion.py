@@ -160,7 +160,7 @@ def _in_shape(op: ir.Operation, shape: Shape, made: Mapping[ir.Value, ir.Value])
             base, own = window(value)
             view = own.expand(shape_of(op.results[0])).reshape(shape)
             assert view is not None  # as only dimensions of extent 1 change
-            operands.append(_made((base, _narrowed(view)), op.location))
+            operands.append(make_shown(base, _narrowed(view), op.location))
         created = ir.Operation.create(op.name, [kind], operands, attributes_of(op), loc=op.location)
     return created.results[0]
 
@@ -305,7 +305,7 @@ def _moved(op: ir.Operation, viewed: _Viewed) -> ir.Operation:
         made = ir.Operation.create(
             op.name,
             results=[ir.RankedTensorType.get(shape, element_type_of(result))],
-            operands=[_made(one, op.location) for one in inputs],
+            operands=[make_shown(*one, op.location) for one in inputs],
             attributes=attributes_of(op),
             loc=op.location,
         )
@@ -365,8 +365,8 @@ def _narrowed(view: StridedView) -> StridedView:
     return StridedView(tuple(n for n, _ in dims), tuple(step for _, step in dims), view.offset)
 
 
-def _made(one: _Input, location: ir.Location) -> ir.Value:
-    base, view = one
+def make_shown(base: ir.Value, view: StridedView, location: ir.Location | None = None) -> ir.Value:
+    """Builds a view of `base`, which is not a view; a splat of its shape if `base` is one."""
     owner = defining_op(base)
     if owner is None or not is_splat(base) or view.shape == shape_of(base):
         return make_window(base, view, location)
