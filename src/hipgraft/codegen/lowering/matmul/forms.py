@@ -13,7 +13,7 @@ _WORKGROUP = 128
 _SMALL_TILES = (8, 32)
 
 # IREE tiles products with fewer rows than this differently.
-_FEWEST_ROWS = 5
+FEWEST_ROWS = 5
 
 # The extra cost (counted) if lanes each load a separate piece of a right matrix's row instead of
 # loading the row together. It applies from depth `_DEEP` on.
@@ -34,18 +34,12 @@ def swaps_mn(target: Target, a: Tensor, b: Tensor) -> bool:
         b: right matrices [batch..., K, N].
     """
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
-    if not target.is_rdna or bit_width(a.element) < 32 or rows < _FEWEST_ROWS:
+    if not target.is_rdna or bit_width(a.element) < 32 or rows < FEWEST_ROWS:
         return False
     as_is = _partial_tile_cost(rows, columns)
     by_row = b.dims[-1:] == (b.rank - 1,)
     split_loads = _SPLIT_LOADS if as_is and by_row and depth >= _DEEP else 0
     return _partial_tile_cost(columns, rows) < as_is + split_loads
-
-
-def has_partial_tiles(rows: int, columns: int) -> bool:
-    """Returns whether matrices have partial tiles on RDNA in either order of the loops."""
-    both = _partial_tile_cost(rows, columns), _partial_tile_cost(columns, rows)
-    return rows >= _FEWEST_ROWS and min(both) > 0
 
 
 def _partial_tile_cost(outer: int, inner: int) -> float:

@@ -12,10 +12,7 @@ from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import resized
 from hipgraft.codegen.lowering.emit.small_floats import BYTES
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.codegen.lowering.matmul.forms import (
-    has_partial_tiles,
-    swaps_mn,
-)
+from hipgraft.codegen.lowering.matmul.forms import FEWEST_ROWS, swaps_mn
 from hipgraft.codegen.lowering.matmul.joined import (
     is_by_columns,
     joined_products,
@@ -281,12 +278,12 @@ def _in_line(shape: Sequence[int]) -> list[int]:
 
 
 def _scalar_tiles(target: Target, a: Tensor, b: Tensor, init: Tensor) -> list[Loop]:
-    """Returns the loops of a product without matrix instructions; empty if IREE tiles it well."""
+    """Returns the loops of a product without matrix instructions; empty if IREE tiles it better."""
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
-    if not lacks_matrix_instructions(target, a.element) or not has_partial_tiles(rows, columns):
+    if not lacks_matrix_instructions(target, a.element) or rows < FEWEST_ROWS:
         return []
     batch = [Loop(f"b{dim}", extent, rank=1) for dim, extent in enumerate(init.shape[:-2])]
-    return product_loops(target, batch, (rows, columns, depth))
+    return product_loops(target, batch, (rows, columns, depth), by_columns=is_by_columns(b))
 
 
 def _named_op(batches: int, results: Sequence[Sequence[str]]) -> str | None:

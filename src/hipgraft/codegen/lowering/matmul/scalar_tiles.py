@@ -8,9 +8,10 @@ loads a quarter of the bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
+from hipgraft.codegen.chips import find_gpu
 from hipgraft.codegen.iree.compilation_info import compilation_info, largest_divisor
 from hipgraft.codegen.target import Target
 
@@ -24,6 +25,13 @@ _UNROLLED = 9
 # Limits for a work item of a matrix product: results along a loop and in all, and elements of K per
 # iteration.
 _WIDEST, _MOST_RESULTS, _DEEPEST = 8, 32, 8
+
+# Work items of a workgroup of a product: along each loop if there are enough tiles, and wavefronts.
+_ITEMS, _WAVEFRONTS = 8, 2
+
+# Workgroups per compute unit that hide latency, by estimated time on gfx1100: with tiles of up to
+# 16 results, and with larger ones, whose registers leave fewer wavefronts.
+_WORKGROUPS, _MANY_WORKGROUPS, _LARGE_TILE = 4, 8, 16
 
 # Instructions (counted) per loaded element, and the fewest per product in IREE's code if extents
 # are not multiples of its tiles.
@@ -40,6 +48,7 @@ class Loop:
         kind: `parallel` or `reduction`.
         tile: results per work item, or unrolled products of a reduction.
         rank: priority; loops of lower rank are distributed over work items first.
+        items: work items of a workgroup; 0 to distribute a wavefront over all loops.
     """
 
     name: str
@@ -47,6 +56,7 @@ class Loop:
     kind: str = "parallel"
     tile: int = 1
     rank: int = 0
+    items: int = 0
 
 
 def lacks_matrix_instructions(target: Target, element: str) -> bool:
@@ -59,13 +69,17 @@ def width(extent: int) -> int:
     return next((each for each in _WIDTHS if extent % each == 0), 1)
 
 
-def product_loops(target: Target, batch: Sequence[Loop], shape: Sequence[int]) -> list[Loop]:
-    """Returns the loops `batch`, `m`, `n` and `k` of a product, with the tiles that cost the least.
+def product_loops(
+    target: Target, batch: Sequence[Loop], shape: Sequence[int], *, by_columns: bool
+) -> list[Loop]:
+    """Returns the loops `batch`, `m`, `n` and `k` of a product, with the fastest tiles.
 
     Args:
         target: target of the kernel.
         batch: the loops over matrices.
         shape: rows, columns and depth.
+        by_columns: whether the columns of the right matrices are contiguous. Lanes then load far
+            apart, which only several rows of a tile make up for.
 
     Returns:
         The loops, or an empty list if all tiles leave so many lanes idle that IREE's own cost less.
@@ -73,13 +87,44 @@ def product_loops(target: Target, batch: Sequence[Loop], shape: Sequence[int]) -
     rows, columns, depth = shape
     k = Loop("k", depth, "reduction", largest_divisor(depth, _DEEPEST))
     forms = [
-        [*batch, Loop("m", rows, tile=m), Loop("n", columns, tile=n), k]
+        [*_distributed(target, batch, (rows, m), (columns, n)), k]
         for m in _divisors(rows)
         for n in _divisors(columns)
-        if m * n <= _MOST_RESULTS
+        if m * n <= _MOST_RESULTS and (m > 1 or not by_columns)
     ]
-    best = min(forms, key=lambda loops: _work(target, loops))
-    return best if _work(target, best) < _LEAST_OF_IREE else []
+    fitting = [loops for loops in forms if _work(target, loops) < _LEAST_OF_IREE]
+    if not fitting:
+        return []
+    return min(fitting, key=lambda loops: _work(target, loops) * _waiting(target, loops))
+
+
+def _distributed(
+    target: Target, batch: Sequence[Loop], rows: tuple[int, int], columns: tuple[int, int]
+) -> list[Loop]:
+    """Returns the parallel loops of a product, given extents and tiles, with their work items."""
+    most, (m, n) = (
+        _WAVEFRONTS * target.wavefront_size,
+        (rows[0] // rows[1], columns[0] // columns[1]),
+    )
+    along_n = largest_divisor(n, most // largest_divisor(m, _ITEMS))
+    along_m = largest_divisor(m, most // along_n)
+    left = most // (along_m * along_n)
+    outer: list[Loop] = []
+    for loop in reversed(batch):
+        items = largest_divisor(loop.extent, left)
+        left //= items
+        outer.insert(0, replace(loop, items=items))
+    inner = (("m", *rows, along_m), ("n", *columns, along_n))
+    return [*outer, *(Loop(name, extent, tile=t, items=i) for name, extent, t, i in inner)]
+
+
+def _waiting(target: Target, loops: Sequence[Loop]) -> float:
+    """Estimates how many times as long a product takes as if workgroups occupied all units."""
+    parallel = [loop for loop in loops if loop.kind == "parallel"]
+    workgroups = prod(loop.extent // (loop.tile * loop.items) for loop in parallel)
+    is_large = prod(loop.tile for loop in parallel) > _LARGE_TILE
+    needed = find_gpu(target.name).units * (_MANY_WORKGROUPS if is_large else _WORKGROUPS)
+    return max(1, needed / workgroups)
 
 
 def _work(target: Target, loops: Sequence[Loop]) -> float:
@@ -89,9 +134,9 @@ def _work(target: Target, loops: Sequence[Loop]) -> float:
 
 
 def lanes_in_use(target: Target, loops: Sequence[Loop]) -> float:
-    """Returns the share of a wavefront's lanes that have a tile."""
-    items = _items(target.wavefront_size, loops)
-    return prod(items.values()) / target.wavefront_size
+    """Returns the share of the lanes of a workgroup's wavefronts that have a tile."""
+    items, lanes = prod(_items(target.wavefront_size, loops).values()), target.wavefront_size
+    return items / (-(-items // lanes) * lanes)
 
 
 def _divisors(extent: int) -> list[int]:
@@ -125,8 +170,10 @@ def tile_info(target: Target, loops: Sequence[Loop]) -> str:
 
 
 def _items(most: int, loops: Sequence[Loop]) -> dict[str, int]:
-    """Distributes tiles over at most `most` work items; returns the work items by loop name."""
-    items: dict[str, int] = {}
+    """Returns the work items by loop name: as given, else at most `most` in all."""
+    items = {loop.name: loop.items for loop in loops if loop.items}
+    if items:
+        return items
     inner = [loop for loop in reversed(loops) if loop.kind == "parallel"]
     for loop in sorted(inner, key=lambda loop: loop.rank):
         tiles = loop.extent // loop.tile

@@ -1,11 +1,12 @@
-"""Estimated time of linear layers with few rows against that of plain `iree-compile`.
+"""Estimated time of linear layers against that of plain `iree-compile`.
 
-    python benchmarks/few_rows.py [--target gfx942] [--write DIR]
+    python benchmarks/linear_layers.py [LAYER...] [--target gfx942] [--write DIR]
 
 A row for each layer `relu(x · wᵀ + bias)`, as `estimated_times.py` prints it; its name gives the
 element type and the extents of rows, sums and columns. `i8` means weights of 8 bits with a scale
 for each column, `rows` weights that the model stores row by row, as `MatMul` has them. `--write`
-also keeps the models, which `cuda_models.py` measures on an NVIDIA GPU.
+also keeps the models, which `cuda_models.py` measures on an NVIDIA GPU. Without names, the layers
+have few rows.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ from hipgraft.codegen.target import Target
 
 # Squeeze and excitation, classifiers, gates of recurrent cells, and decoders of language models.
 LAYERS = [
-    ("f32", 1, 672, 28),
-    ("f32", 1, 1152, 320),
-    ("f32", 1, 2048, 1000),
-    ("f32", 4, 672, 112),
-    ("f32", 8, 1152, 48),
-    ("f32", 16, 768, 768),
-    ("f16", 1, 768, 3072),
-    ("f16", 1, 4096, 4096),
-    ("f16", 4, 4096, 64),
-    ("f16", 8, 1024, 1024),
-    ("f32_rows", 8, 768, 768),
-    ("f32_rows", 16, 2048, 1024),
-    ("f16_rows", 8, 2048, 1024),
-    ("f32_i8", 1, 2048, 1024),
-    ("f32_i8", 4, 2048, 1024),
-    ("f16_i8", 1, 4096, 4096),
-    ("f16_i8", 4, 4096, 4096),
-    ("f16_i8", 12, 2048, 2048),
+    "f32_1x672x28",
+    "f32_1x1152x320",
+    "f32_1x2048x1000",
+    "f32_4x672x112",
+    "f32_8x1152x48",
+    "f32_16x768x768",
+    "f16_1x768x3072",
+    "f16_1x4096x4096",
+    "f16_4x4096x64",
+    "f16_8x1024x1024",
+    "f32_rows_8x768x768",
+    "f32_rows_16x2048x1024",
+    "f16_rows_8x2048x1024",
+    "f32_i8_1x2048x1024",
+    "f32_i8_4x2048x1024",
+    "f16_i8_1x4096x4096",
+    "f16_i8_4x4096x4096",
+    "f16_i8_12x2048x2048",
 ]
 
 _KINDS = {"f32": (TensorProto.FLOAT, np.float32), "f16": (TensorProto.FLOAT16, np.float16)}
@@ -82,17 +83,18 @@ def write_layer(path: Path, element: str, rows: int, depth: int, columns: int) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("layers", nargs="*", metavar="LAYER", help="for example f16_i8_4x2048x1024")
     parser.add_argument("--target", default="gfx942", choices=CHIPS)
     parser.add_argument("--write", type=Path)
     flags = parser.parse_args()
     print("| layer | launches | iree-compile | µs | iree-compile | ratio |")
     print("| --- | --- | --- | --- | --- | --- |")
-    with tempfile.TemporaryDirectory() as name:
-        directory = flags.write or Path(name)
+    with tempfile.TemporaryDirectory() as folder:
+        directory = flags.write or Path(folder)
         directory.mkdir(parents=True, exist_ok=True)
-        for element, *extents in LAYERS:
-            stem = f"{element}_{'x'.join(map(str, extents))}"
-            path = write_layer(directory / f"{stem}.onnx", element, *extents)
+        for name in flags.layers or LAYERS:
+            element, _, extents = name.rpartition("_")
+            path = write_layer(directory / f"{name}.onnx", element, *map(int, extents.split("x")))
             measure(path, Target.parse(flags.target), 0)
 
 
