@@ -20,6 +20,7 @@ from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import ReductionMode
+from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 
 _FUSED = "iree_linalg_ext.attention"
@@ -205,6 +206,25 @@ CASES = [
 ]
 
 
+def dequantized_case(name: str, left: tuple[int, int], right: tuple[int, int]) -> Case:
+    """A product of a matrix of bytes whose columns are contiguous."""
+    random = np.random.default_rng(0)
+    a = random.standard_normal(left).astype(np.float32)
+    w = random.integers(-9, 9, right[::-1]).astype(np.int8)
+    shape = (left[0], right[1])
+
+    def build(ga: Any, gw: Any) -> ir.Value:
+        wide = hipdnn.pointwise(gw, mode="identity", result_type=tensor_type(right, "f32"))
+        return hipdnn.matmul(ga, wide, result_type=tensor_type(shape, "f32"))
+
+    layouts = {"arg_strides": [None, [1, left[1]]]}
+    expected = a.astype(np.float64) @ w.T
+    shapes = [left, right]
+    return Case(
+        name, [a, w], build, [expected], ["f32"], 1e-5, 1e-4, layouts=layouts, shapes=shapes
+    )
+
+
 # Just beside where each alternative applies.
 OTHERS = [
     planned("matmul", "padded-rows", matmul_case("one", (1, 1, 32), (1, 32, 70))),
@@ -212,6 +232,7 @@ OTHERS = [
     planned(
         "matmul", "padded-rows", matmul_case("columns", (1, 3, 32), (1, 32, 70), transposed="b")
     ),
+    planned("matmul", "padded-rows", dequantized_case("widened", (3, 32), (32, 70))),
     planned("matmul", "padded-rows", matmul_case("shallow", (1, 3, 15), (1, 15, 70))),
     planned("matmul", "padded-rows", matmul_case("batch", (4, 2, 32), (4, 32, 70))),
     planned("matmul", "split-k", matmul_case("batch", (2, 4, 4096), (2, 4096, 5))),

@@ -129,7 +129,7 @@ def packed(random: Random, blocks: int = 0, columns: int = 0) -> Model:
     return Model([node], x, constants, (x.astype(np.float64) @ exact.T).astype(dtype))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(24))
 def test_dequantized_on_the_cpu(tmp_path: Path, seed: int):
     make = (dequantized, packed)[seed % 2]
@@ -137,7 +137,7 @@ def test_dequantized_on_the_cpu(tmp_path: Path, seed: int):
 
 
 @requires_emulator
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100", "gfx950"])
 @pytest.mark.parametrize("seed", range(16))
 def test_dequantized_by_gpu_code(tmp_path: Path, seed: int, architecture: str):
@@ -146,6 +146,7 @@ def test_dequantized_by_gpu_code(tmp_path: Path, seed: int, architecture: str):
 
 
 @requires_emulator
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("seed", "architecture"), [(3, "gfx942"), (4, "gfx1100")])
 def test_large_constants_stay_packed(tmp_path: Path, seed: int, architecture: str):
     model = packed(np.random.default_rng(seed), blocks=40, columns=520)
@@ -158,6 +159,7 @@ def _graphs(model: Model, path: Path) -> int:
     return sum(op.name == "hipdnn.graph" for op in walk(program.module.operation))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_few_rows_take_one_graph(tmp_path: Path, seed: int):
     random = np.random.default_rng(200 + seed)

@@ -13,6 +13,7 @@ from test_rows import check, compiled
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
+from hipgraft.service.tuning.counted import CountedCostModel
 from hipgraft.service.tuning.estimated import EstimatedCostModel
 
 random = np.random.default_rng(21)
@@ -101,6 +102,31 @@ def test_each_column_has_a_wavefront(architecture: str) -> None:
     assert (np.prod(launch.grid), np.prod(launch.block)) == (1300, lanes)
     (launch,) = compiled(product_case(4, 2048, 12), architecture).dispatches
     assert (np.prod(launch.grid), np.prod(launch.block)) == (12, 2048 // (lanes * 4) * lanes)
+
+
+@pytest.mark.parametrize(
+    ("case", "architecture"),
+    [
+        # IREE alone would split these sums over workgroups, and fail for these rows.
+        (product_case(4, 11008, 1300, "f16", plain=True), "gfx942"),
+        (product_case(4, 256, 64, "f16", plain=True), "gfx950"),
+        (product_case(4, 256, 64, "bf16", plain=True), "gfx90a"),
+    ],
+    ids=["deep", "gfx950", "gfx90a"],
+)
+def test_one_launch(case: Case, architecture: str) -> None:
+    (launch,) = compiled(case, architecture).dispatches
+    assert np.prod(launch.grid) == case.inputs[1].shape[0]
+
+
+@requires_emulator
+def test_steps_divide_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each iteration would have masks, if 512 elements at once did not divide the sum."""
+    case, model = product_case(2, 2816, 1300, "f16"), CountedCostModel()
+    (ours,) = model.counts(compiled(case, "gfx942"))
+    monkeypatch.setattr("hipgraft.codegen.iree.vector_tiles._step", lambda *_: 512)
+    (masked,) = model.counts(compiled(case, "gfx942"))
+    assert ours.instructions < 0.9 * masked.instructions
 
 
 @requires_emulator

@@ -59,18 +59,18 @@ func.func @one_row(%x: tensor<1x2xf32>) -> (tensor<2xf32>, tensor<1xf32>) {
 // What multiplies up to four rows is stored column by column, too; five rows read it as it is.
 
 // CHECK-LABEL: func.func @few_rows
-// CHECK-SAME:    (%[[X:.*]]: tensor<4x2xf32>, %[[Y:.*]]: tensor<17x2xf32>)
+// CHECK-SAME:    (%[[X:.*]]: tensor<16x2xf32>, %[[Y:.*]]: tensor<17x2xf32>)
 // CHECK:         %[[W:.*]] = arith.constant dense<{{.*}}> : tensor<3x2xf32>
 // CHECK:         %[[T:.*]] = "hipdnn.view"(%[[W]]) {offset = 0 : i64, strides = array<i64: 1, 2>}
-// CHECK:         "hipdnn.matmul"(%[[X]], %[[T]]) : {{.*}} -> tensor<4x3xf32>
+// CHECK:         "hipdnn.matmul"(%[[X]], %[[T]]) : {{.*}} -> tensor<16x3xf32>
 // CHECK-NOT:     hipdnn.view
 // CHECK:         "hipdnn.matmul"(%[[Y]], %{{.*}}) : {{.*}} -> tensor<17x3xf32>
-func.func @few_rows(%x: tensor<4x2xf32>, %y: tensor<17x2xf32>) -> (tensor<4x3xf32>, tensor<17x3xf32>) {
+func.func @few_rows(%x: tensor<16x2xf32>, %y: tensor<17x2xf32>) -> (tensor<16x3xf32>, tensor<17x3xf32>) {
   %w = arith.constant dense<1.0> : tensor<2x3xf32>
   %u = arith.constant dense<2.0> : tensor<2x3xf32>
-  %0 = "hipdnn.matmul"(%x, %w) : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  %0 = "hipdnn.matmul"(%x, %w) : (tensor<16x2xf32>, tensor<2x3xf32>) -> tensor<16x3xf32>
   %1 = "hipdnn.matmul"(%y, %u) : (tensor<17x2xf32>, tensor<2x3xf32>) -> tensor<17x3xf32>
-  return %0, %1 : tensor<4x3xf32>, tensor<17x3xf32>
+  return %0, %1 : tensor<16x3xf32>, tensor<17x3xf32>
 }
 
 // -----

@@ -5,7 +5,7 @@
 
 // REMARK: the kernel can dequantize the right factor [passed=hipdnn-raise-dequantization:raised]
 // CHECK-LABEL: func.func @transposed
-// CHECK-SAME:    (%[[X:.*]]: tensor<2x16xf16>, %[[W:.*]]: tensor<6x16xi8>, %[[S:.*]]: tensor<6x1xf32>)
+// CHECK-SAME:    (%[[X:.*]]: tensor<16x16xf16>, %[[W:.*]]: tensor<6x16xi8>, %[[S:.*]]: tensor<6x1xf32>)
 // CHECK:         %[[WT:.*]] = "hipdnn.view"(%[[W]]) {offset = 0 : i64, strides = array<i64: 1, 16>} : (tensor<6x16xi8>) -> tensor<16x6xi8>
 // CHECK:         %[[WIDE:.*]] = "hipdnn.pointwise"(%[[WT]]) {mode = "identity"} : (tensor<16x6xi8>) -> tensor<16x6xf32>
 // CHECK:         %[[ST:.*]] = "hipdnn.view"(%[[S]]) {offset = 0 : i64, strides = array<i64: 0, 1>} : (tensor<6x1xf32>) -> tensor<1x6xf32>
@@ -19,13 +19,13 @@
 // GRAPH-NEXT:      "hipdnn.pointwise"(%{{.*}}) {mode = "mul"}
 // GRAPH-NEXT:      "hipdnn.pointwise"(%{{.*}}) {mode = "identity"}
 // GRAPH-NEXT:      "hipdnn.matmul"
-func.func @transposed(%x: tensor<2x16xf16>, %w: tensor<6x16xi8>, %s: tensor<6x1xf32>) -> tensor<2x6xf16> {
+func.func @transposed(%x: tensor<16x16xf16>, %w: tensor<6x16xi8>, %s: tensor<6x1xf32>) -> tensor<16x6xf16> {
   %0 = "hipdnn.pointwise"(%w) {mode = "identity"} : (tensor<6x16xi8>) -> tensor<6x16xf32>
   %1 = "hipdnn.pointwise"(%0, %s) {mode = "mul"} : (tensor<6x16xf32>, tensor<6x1xf32>) -> tensor<6x16xf32>
   %2 = "hipdnn.pointwise"(%1) {mode = "identity"} : (tensor<6x16xf32>) -> tensor<6x16xf16>
   %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 1, 16>} : (tensor<6x16xf16>) -> tensor<16x6xf16>
-  %4 = "hipdnn.matmul"(%x, %3) : (tensor<2x16xf16>, tensor<16x6xf16>) -> tensor<2x6xf16>
-  return %4 : tensor<2x6xf16>
+  %4 = "hipdnn.matmul"(%x, %3) : (tensor<16x16xf16>, tensor<16x6xf16>) -> tensor<16x6xf16>
+  return %4 : tensor<16x6xf16>
 }
 
 // -----

@@ -282,7 +282,7 @@ def _scalar_tiles(target: Target, a: Tensor, b: Tensor, init: Tensor) -> list[Lo
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     if not lacks_matrix_instructions(target, a.element) or rows < FEWEST_ROWS:
         return []
-    batch = [Loop(f"b{dim}", extent, rank=1) for dim, extent in enumerate(init.shape[:-2])]
+    batch = [Loop(f"b{dim}", extent) for dim, extent in enumerate(init.shape[:-2])]
     return product_loops(target, batch, (rows, columns, depth), by_columns=is_by_columns(b))
 
 

@@ -102,10 +102,8 @@ def _distributed(
     target: Target, batch: Sequence[Loop], rows: tuple[int, int], columns: tuple[int, int]
 ) -> list[Loop]:
     """Returns the parallel loops of a product, given extents and tiles, with their work items."""
-    most, (m, n) = (
-        _WAVEFRONTS * target.wavefront_size,
-        (rows[0] // rows[1], columns[0] // columns[1]),
-    )
+    most = _WAVEFRONTS * target.wavefront_size
+    m, n = rows[0] // rows[1], columns[0] // columns[1]
     along_n = largest_divisor(n, most // largest_divisor(m, _ITEMS))
     along_m = largest_divisor(m, most // along_n)
     left = most // (along_m * along_n)
