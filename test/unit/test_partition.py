@@ -434,6 +434,38 @@ def test_a_contraction_computes_a_factor_from_fewer_bytes(
     program.exported[program.made[product][0]] = True
     program.exported[program.made[factor][0]] = is_shared
     assert len(Partitioner(COST).partition(program)) == kernels
+    if is_shared:
+        reason = "a contraction's kernel would store a tensor that does not depend on it"
+        assert group_declined(program, {factor, product}) == reason
+
+
+def test_a_product_of_a_tensor_with_itself_computes_no_factor() -> None:
+    program = Program()
+    shape = (64, 64)
+    wide = Facts("widen", Role.ELEMENTWISE, shape, shape, 1e-9, 4)
+    factor = program.op(wide, [program.value(1 << 12)], [1 << 14])
+    facts = Facts("matmul", Role.ANCHOR, shape, shape, 1e-7, 1, shape)
+    product = program.op(facts, program.made[factor], [1 << 14])
+    assert group_declined(program, {factor, product}) == "a contraction starts a graph"
+
+
+def test_products_of_one_left_factor_compute_no_factor() -> None:
+    program = Program()
+    shape = (512, 1024)
+    wide = Facts("widen", Role.ELEMENTWISE, shape, shape, 1e-9, 512)
+    factor = program.op(wide, [program.value(1 << 18)], [1 << 20])
+    rows = program.value(1 << 13)
+    facts = Facts("matmul", Role.ANCHOR, (4, 1024), (4, 1024), 1e-7, 16, shape)
+    products = [
+        program.op(facts, [rows, right], [1 << 13])
+        for right in (*program.made[factor], program.value(1 << 20))
+    ]
+    for product in products:
+        program.relate(product, 0)
+        program.exported[program.made[product][0]] = True
+    assert group_declined(program, {*products}) is None
+    assert group_declined(program, {factor, products[0]}) is None
+    assert group_declined(program, {factor, *products}) == "a contraction starts a graph"
 
 
 def test_what_reads_a_product_is_not_computed_as_its_factor() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,14 @@ def test_products_in_tiles(shape: Sequence[int], monkeypatch: pytest.MonkeyPatch
     model = EstimatedCostModel()
     ours, theirs = (sum(one.microseconds for one in model.estimates(k)) for k in (kernel, plain))
     assert ours < theirs
+
+
+def test_columns_of_a_prime_number_of_rows_are_left_to_iree() -> None:
+    """Lanes would each load from columns of their own, for one result."""
+    case = product_case((197, 120, 24))
+    assert "compilation_info" in lower_case(case)
+    by_columns = replace(case, layouts={"arg_strides": [None, [1, 24]]})
+    assert "compilation_info" not in lower_case(by_columns)
 
 
 @pytest.mark.parametrize(

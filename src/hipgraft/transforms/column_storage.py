@@ -32,8 +32,7 @@ def _multiplies_few(op: ir.Operation, right: ir.Value) -> bool:
     """Whether an op is a product of few rows and `right`."""
     if op.name != PRODUCT or right not in list(op.operands)[1:2]:
         return False
-    few = few_rows(bit_width(element_of(right)))
-    return op.operands[0] != right and sharing_rows(op) <= few
+    return sharing_rows(op) <= few_rows(bit_width(element_of(right)))
 
 
 def is_stored_by_rows(value: ir.Value, most_bytes: int | None = None) -> bool:

@@ -24,6 +24,8 @@ from hipgraft.transforms.partition.kindred import PRODUCT
 from hipgraft.transforms.recognition.values import mode_of, readers, window
 from hipgraft.transforms.view_motion import make_shown
 
+_BY_ELEMENT = (hipdnn.PointwiseOp.OP_NAME, hipdnn.BlockScaleDequantizeOp.OP_NAME)
+
 RIGHT = 1
 """The operand of a product that is its right factor."""
 
@@ -104,16 +106,10 @@ def store_columns(op: ir.Operation) -> bool:
     return True
 
 
-def _computes(op: ir.Operation | None) -> bool:
-    if op is None or op.name != hipdnn.PointwiseOp.OP_NAME or mode_of(op) == "gen_index":
-        return False
-    return len(readers(op.results[0])) == 1
-
-
 def _narrowest(value: ir.Value) -> ir.Value:
     """Returns the operand of the same shape that elementwise ops compute a value from."""
     op = defining_op(value)
-    while op is not None and (_computes(op) or op.name == "hipdnn.block_scale_dequantize"):
+    while op is not None and op.name in _BY_ELEMENT and len(readers(op.results[0])) == 1:
         same = [one for one in op.operands if shape_of(one) == shape_of(value)]
         narrow = [one for one in same if not is_splat(one)]
         if len(narrow) != 1:
@@ -123,10 +119,14 @@ def _narrowest(value: ir.Value) -> ir.Value:
     return value
 
 
+def _is_pointwise(op: ir.Operation) -> bool:
+    """Whether an op computes elements for one reader, whatever their positions are."""
+    is_pointwise = op.name == hipdnn.PointwiseOp.OP_NAME and mode_of(op) != "gen_index"
+    return is_pointwise and len(readers(op.results[0])) == 1
+
+
 def _is_dequantized(value: ir.Value, factor: ir.Value) -> bool:
     """Whether a value is computed, for one reader, from narrower elements than the factor has."""
-    if value != factor and len(readers(value)) != 1:
-        return False
     stored = _narrowest(value)
     return stored != value and bit_width(element_of(stored)) < bit_width(element_of(factor))
 
@@ -134,7 +134,7 @@ def _is_dequantized(value: ir.Value, factor: ir.Value) -> bool:
 def _read(value: ir.Value, seen: StridedView, shape: Shape) -> _Leaf | _Node:
     """Returns how to compute a window on a value of, or broadcast to, a shape."""
     op = defining_op(value)
-    if op is not None and _computes(op) and shape_of(value) == shape:
+    if op is not None and _is_pointwise(op) and shape_of(value) == shape:
         return _Node(op, tuple(_read(each, seen, shape) for each in op.operands))
     base, own = window(value)
     runs = seen.through_copy(own.expand(shape))

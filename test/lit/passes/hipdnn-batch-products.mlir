@@ -114,3 +114,15 @@ func.func @gated(%x: tensor<1x4xf16>) -> tensor<1x1x2xf16> {
   %y = "hipdnn.pointwise"(%s, %u) {mode = "mul"} : (tensor<1x1x2xf16>, tensor<1x1x2xf16>) -> tensor<1x1x2xf16>
   return %y : tensor<1x1x2xf16>
 }
+
+// -----
+
+// Matrix instructions multiply more than eight rows of 16 bits.
+// CHECK-LABEL: func.func @nine_rows
+// CHECK-NOT:     hipdnn.view
+// CHECK:         return
+func.func @nine_rows(%x: tensor<9x2xf16>) -> tensor<9x3xf16> {
+  %w = arith.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf16>
+  %0 = "hipdnn.matmul"(%x, %w) : (tensor<9x2xf16>, tensor<2x3xf16>) -> tensor<9x3xf16>
+  return %0 : tensor<9x3xf16>
+}

@@ -110,3 +110,60 @@ func.func @integers(%x: tensor<2x6xf32>, %w: tensor<5x2x3xi8>, %z: tensor<5x2x1x
   %4 = "hipdnn.matmul"(%x, %3) : (tensor<2x6xf32>, tensor<6x5xf32>) -> tensor<2x5xf32>
   return %4 : tensor<2x5xf32>
 }
+
+// -----
+
+// Two products read the factor.
+// CHECK-LABEL: func.func @two_products
+// CHECK:         %[[F:.*]] = "hipdnn.pointwise"(%{{.*}}) {mode = "identity"} : (tensor<6x4xi8>) -> tensor<6x4xf32>
+// CHECK:         "hipdnn.view"(%[[F]])
+func.func @two_products(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>, %w: tensor<6x4xi8>) -> (tensor<2x6xf32>, tensor<2x6xf32>) {
+  %0 = "hipdnn.pointwise"(%w) {mode = "identity"} : (tensor<6x4xi8>) -> tensor<6x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<6x4xf32>) -> tensor<4x6xf32>
+  %2 = "hipdnn.matmul"(%x, %1) : (tensor<2x4xf32>, tensor<4x6xf32>) -> tensor<2x6xf32>
+  %3 = "hipdnn.matmul"(%y, %1) : (tensor<2x4xf32>, tensor<4x6xf32>) -> tensor<2x6xf32>
+  return %2, %3 : tensor<2x6xf32>, tensor<2x6xf32>
+}
+
+// -----
+
+// The scales are a part of a tensor.
+// CHECK-LABEL: func.func @part
+// CHECK:         "hipdnn.view"(%{{.*}}) {offset = 6 : i64, strides = array<i64: 0, 1>} : (tensor<2x6xf32>) -> tensor<1x6xf32>
+func.func @part(%x: tensor<2x4xf32>, %w: tensor<6x4xi8>, %s: tensor<2x6xf32>) -> tensor<2x6xf32> {
+  %0 = "hipdnn.pointwise"(%w) {mode = "identity"} : (tensor<6x4xi8>) -> tensor<6x4xf32>
+  %1 = "hipdnn.view"(%s) {offset = 6 : i64, strides = array<i64: 1, 1>} : (tensor<2x6xf32>) -> tensor<6x1xf32>
+  %2 = "hipdnn.pointwise"(%0, %1) {mode = "mul"} : (tensor<6x4xf32>, tensor<6x1xf32>) -> tensor<6x4xf32>
+  %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<6x4xf32>) -> tensor<4x6xf32>
+  %4 = "hipdnn.matmul"(%x, %3) : (tensor<2x4xf32>, tensor<4x6xf32>) -> tensor<2x6xf32>
+  return %4 : tensor<2x6xf32>
+}
+
+// -----
+
+// A constant that another op reads is stored once.
+// CHECK-LABEL: func.func @constant_of_two
+// CHECK:         %[[W:.*]] = arith.constant dense<{{\[\[}}1, 2, 3], [4, 5, 6]]> : tensor<2x3xi8>
+// CHECK:         %[[F:.*]] = "hipdnn.pointwise"(%[[W]]) {mode = "identity"} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+// CHECK:         "hipdnn.matmul"(%{{.*}}, %[[F]])
+func.func @constant_of_two(%x: tensor<2x2xf32>) -> (tensor<2x3xf32>, tensor<2x3xi8>) {
+  %w = arith.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi8>
+  %0 = "hipdnn.pointwise"(%w) {mode = "identity"} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = "hipdnn.matmul"(%x, %0) : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = "hipdnn.pointwise"(%w) {mode = "neg"} : (tensor<2x3xi8>) -> tensor<2x3xi8>
+  return %1, %2 : tensor<2x3xf32>, tensor<2x3xi8>
+}
+
+// -----
+
+// What is computed by position stays, and so does what is reduced.
+// CHECK-LABEL: func.func @positions
+// CHECK:         %[[I:.*]] = "hipdnn.pointwise"(%{{.*}}) {axis = 0 : i64, mode = "gen_index"} : (tensor<6x4xf32>) -> tensor<6x4xi32>
+// CHECK:         "hipdnn.view"(%[[I]]) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<6x4xi32>) -> tensor<4x6xi32>
+func.func @positions(%x: tensor<2x4xf64>, %w: tensor<6x4xf32>) -> tensor<2x6xf64> {
+  %0 = "hipdnn.pointwise"(%w) {mode = "gen_index", axis = 0 : i64} : (tensor<6x4xf32>) -> tensor<6x4xi32>
+  %1 = "hipdnn.pointwise"(%0) {mode = "identity"} : (tensor<6x4xi32>) -> tensor<6x4xf64>
+  %2 = "hipdnn.view"(%1) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<6x4xf64>) -> tensor<4x6xf64>
+  %3 = "hipdnn.matmul"(%x, %2) : (tensor<2x4xf64>, tensor<4x6xf64>) -> tensor<2x6xf64>
+  return %3 : tensor<2x6xf64>
+}

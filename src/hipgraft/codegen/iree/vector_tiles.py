@@ -76,14 +76,12 @@ class _Product:
         tiles: the tile of a workgroup along each parallel loop.
         workgroups: the number of workgroups.
         depths: the extents of the loops of a sum: of blocks with a scale each, and within one.
-        columns: the operand whose columns are distributed.
-        bits: bits of an element of it.
+        bits: bits of an element of the matrix whose columns are distributed.
     """
 
     tiles: tuple[int, ...]
     workgroups: int
     depths: tuple[int, ...]
-    columns: ir.Value
     bits: int
 
 
@@ -100,9 +98,6 @@ def set_product_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     sums = [op for op in ops if "reduction" in iterators(op)]
     product = _product(sums[0], target) if len(sums) == 1 else None
     if product is None:
-        return False
-    factors = [value for value in sums[0].operands if value != product.columns]
-    if any(op.results[0] in factors for op in ops):  # each column would compute it again
         return False
     lanes, outer = target.wavefront_size, [0] * len(product.tiles)
     basis = _lanes(product, lanes)
@@ -186,7 +181,7 @@ def _product(op: ir.Operation, target: Target) -> _Product | None:
     if not is_few or not columns.is_contiguous:
         return None
     tiles = tuple(extents[loop] if loop in rows.own else 1 for loop in range(outer))
-    return _Product(tiles, workgroups, depths, op.operands[columns.index], columns.bits)
+    return _Product(tiles, workgroups, depths, columns.bits)
 
 
 @dataclass(frozen=True)
@@ -194,14 +189,12 @@ class _Side:
     """A factor of a product.
 
     Attributes:
-        index: its operand.
         own: the parallel loops that only this factor has.
         extent: the product of their extents.
         is_contiguous: whether the elements of a sum are contiguous.
         bits: bits of an element.
     """
 
-    index: int
     own: frozenset[int]
     extent: int
     is_contiguous: bool
@@ -213,4 +206,4 @@ def _side(op: ir.Operation, index: int, extents: dict[int, int], summed: list[in
     own = frozenset(dims) - frozenset(others)
     bits = bit_width(str(tensor(op.operands[index]).element_type))
     is_contiguous = dims[-len(summed) :] == summed
-    return _Side(index, own, prod(extents[loop] for loop in own), is_contiguous, bits)
+    return _Side(own, prod(extents[loop] for loop in own), is_contiguous, bits)
