@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
@@ -264,6 +265,22 @@ def _compare(op: ir.Operation) -> ir.Value | None:
 
 _COMPARISONS = [f"aten.{name}.Scalar" for name in ("eq", "ne", "lt", "le", "gt", "ge")]
 
+
+def _checked_view(op: ir.Operation) -> ir.Value | None:
+    """Keeps a reshape, but checks it: torch-mlir reads beyond a literal that becomes larger."""
+    before, after = tensor(op.operands[0])[0], tensor(op.results[0])[0]
+    counts = [prod(extents) for each in (before, after) if (extents := _static(each)) is not None]
+    if len(set(counts)) > 1:
+        message = f"'{aten_name(op)}' of {counts[0]} elements cannot result in shape {after}"
+        raise PassFailure(message, op)
+    return None
+
+
+def _static(extents: list[int | None]) -> list[int] | None:
+    known = [extent for extent in extents if extent is not None]
+    return known if len(known) == len(extents) else None
+
+
 _REWRITES: dict[str, _Rewrite] = {
     "aten.__and__.Tensor": _and,
     "aten.__interpolate.size_list_scale_list": _interpolate,
@@ -291,6 +308,9 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.matmul": _matmul,
     "aten.native_group_norm": native_group_norm,
     "aten.einsum": einsum,
+    **dict.fromkeys(
+        ("aten.view", "aten.reshape", "aten._unsafe_view", "aten.view_copy"), _checked_view
+    ),
     "aten.roll": _roll,
     "aten.scatter.src": scatter,
     "aten.select_scatter": select_scatter,
@@ -343,7 +363,8 @@ class TorchLegalizeOperatorsPass(Pass):
     Errors:
         A non-constant attribute operand; dropout in training; a dynamic dimension that must be
         static; saved statistics of an inference batch norm that are used; a difference of higher
-        order; an `aten.einsum` whose terms do not fit its operands.
+        order; an `aten.einsum` whose terms do not fit its operands; a reshape to another number of
+        elements.
 
     Source:
         own.

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 from small_onnx import F32, I64, check, drawn, results_of, save
+
+import hipgraft
+from hipgraft.ir.diagnostics import HipgraftError
 
 pytestmark = pytest.mark.slow
 
@@ -134,3 +137,27 @@ def test_operators_of_constants(tmp_path, op):
     node = helper.make_node(op, list(constants), ["y"], **attributes)
     kind = I64 if op.startswith("N") else F32
     check(save(tmp_path / "m.onnx", [node], {}, [("y", kind)], constants), {})
+
+
+@pytest.mark.parametrize("shape", [[2, 16], [0, 14], [31]])
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_shapes_of_other_numbers_of_elements(tmp_path, shape, is_constant):
+    """Of a constant, torch-mlir reads what is beyond it in memory."""
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["r"], name="wrong"),
+        helper.make_node("Add", ["r", "other"], ["y"]),
+    ]
+    given = [("other", [1])] if is_constant else [("other", [1]), ("x", [2, 15])]
+    extents = [f"d{dim}" for dim in range(len(shape))]
+    constants = {"shape": np.array(shape)} | ({"x": drawn(2, 15)} if is_constant else {})
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(name, F32, dims) for name, dims in given],
+        [helper.make_tensor_value_info("y", F32, extents)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), path)
+    with pytest.raises(HipgraftError, match=r"wrong.*30 elements cannot result in shape \["):
+        hipgraft.compile(path, "cpu")

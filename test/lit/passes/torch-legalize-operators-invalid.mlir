@@ -135,3 +135,16 @@ func.func @places_in_windows_of_different_extents(%x: !torch.vtensor<[2,8],f32>)
   %0:2 = torch.aten.adaptive_max_pool1d %x, %count : !torch.vtensor<[2,8],f32>, !torch.list<int> -> !torch.vtensor<[2,3],f32>, !torch.vtensor<[2,3],si64>
   return %0#1 : !torch.vtensor<[2,3],si64>
 }
+
+// -----
+
+// torch-mlir would read beyond the literal.
+func.func @view_of_more_elements() -> !torch.vtensor<[2,4],f32> {
+  %0 = torch.vtensor.literal(dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>) : !torch.vtensor<[2,3],f32>
+  %two = torch.constant.int 2
+  %four = torch.constant.int 4
+  %shape = torch.prim.ListConstruct %two, %four : (!torch.int, !torch.int) -> !torch.list<int>
+  // expected-error @below {{'aten.view' of 6 elements cannot result in shape [2, 4]}}
+  %1 = torch.aten.view %0, %shape : !torch.vtensor<[2,3],f32>, !torch.list<int> -> !torch.vtensor<[2,4],f32>
+  return %1 : !torch.vtensor<[2,4],f32>
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hipgraft.frontends.onnx.legalization.reductions import non_negative
-from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer, size_of
 from hipgraft.ir.diagnostics import Declined
 
 
@@ -201,10 +201,26 @@ def _space_to_depth(writer: Writer) -> None:
     writer.result(writer.reshape(x, [n, c * block * block, h // block, w // block]))
 
 
+def _reshape(writer: Writer) -> None:
+    """Keeps the operator, but checks extents: torch-mlir reads beyond a constant that grows."""
+    shape, wanted = writer.shape(writer.node.input[0]), writer.ints(1)
+    target = list(wanted)
+    if not writer.attribute("allowzero", 0):
+        target = [
+            shape[dim] if extent == 0 and dim < len(shape) else extent
+            for dim, extent in enumerate(target)
+        ]
+    # ONNX's inference has checked what -1 stands for.
+    if -1 not in target and size_of(target) != size_of(shape):
+        raise Refused(f"of {size_of(shape)} elements cannot result in shape {wanted}")
+    raise Declined("fits", "torch has an op for it")
+
+
 LAYOUT: dict[str, Rewrite] = {
     "CenterCropPad": _center_crop_pad,
     "DepthToSpace": _depth_to_space,
     "Pad": _pad,
+    "Reshape": _reshape,
     "SpaceToDepth": _space_to_depth,
     "Split": _split,
     "Tile": _tile,

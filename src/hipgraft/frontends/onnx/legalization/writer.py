@@ -307,10 +307,13 @@ class Writer:
         """Views `x` in another shape.
 
         Raises:
-            Refused: an extent is no 64-bit number.
+            Refused: an extent is no 64-bit number, or `x` has another number of elements.
         """
         if any(not -(1 << 63) <= extent < 1 << 63 for extent in shape):
             raise Refused("of this size is not supported")
+        count = size_of(self.graph.shapes.get(x, shape))
+        if -1 not in shape and count != size_of(shape):
+            raise Refused(f"has an operand of {count} elements instead of shape {list(shape)}")
         # With `allowzero`, 0 is an extent; without it, 0 copies the operand's extent.
         return self.op("Reshape", x, self.const(list(shape), np.int64), allowzero=_zero(shape))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from onnx import TensorProto
 
@@ -29,7 +31,7 @@ def _centred(writer: Writer, packed: str, shape: list[int], bits: int) -> str | 
     Kernels then need not unpack them.
     """
     stored = writer.mapped_data(packed)
-    if stored is None:
+    if stored is None or stored.size != prod(shape):
         return None
     steps = np.arange(0, 8, bits, dtype=np.uint8)
     numbers = np.asarray(stored, np.uint8).reshape([*shape, 1]) >> steps & ((1 << bits) - 1)
@@ -59,12 +61,10 @@ def _matmul_nbits(writer: Writer) -> None:
     element = writer.element(a)
     blocks = -(-depth // block)
     shape = [columns, blocks, block * bits // 8]
-    zero, centred = (
-        _zero_points(writer, 3, columns, blocks, bits),
-        _centred(writer, packed, shape, bits),
-    )
+    zero = _zero_points(writer, 3, columns, blocks, bits)
     if writer.has_input(3):
         zero = writer.reshape(zero, [columns, blocks, 1])
+    centred = _centred(writer, packed, shape, bits)
     if centred is None:
         numbers = unpacked(writer, writer.reshape(packed, shape), shape, bits)
     else:
