@@ -61,7 +61,7 @@ class Model:
 def dequantized(random: Random, rows: int = 0, columns: int = 0) -> Model:
     """`x · dequantize(w)`: by tensor, row or block, stored by columns or rows, perhaps given."""
     dtype = random.choice([np.float32, np.float16])
-    block = int(random.choice([4, 16, 32, 48]))
+    block = int(random.choice([4, 5, 16, 32, 48]))
     depth = block * int(random.integers(1, 9)) * int(random.choice([1, 4]))
     columns = columns or int(random.choice([1, 3, 8, 33]))
     rows = rows or int(random.integers(1, 18))

@@ -100,10 +100,7 @@ def set_product_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     if product is None:
         return False
     lanes, outer = target.wavefront_size, [0] * len(product.tiles)
-    basis = _lanes(product, lanes)
-    if basis is None:
-        return False
-    at_once, inner = basis
+    at_once, inner = _lanes(product, lanes)
     step = _step(product, lanes, at_once)
     sharing = _sharing(product, step, target)
     several = len(product.depths) > 1
@@ -125,18 +122,18 @@ def set_product_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     return True
 
 
-def _lanes(product: _Product, lanes: int) -> tuple[int, int] | None:
-    """Returns the elements that a lane reads at once, and the lanes that share a block.
-
-    None if lanes cannot share blocks of this size.
-    """
+def _lanes(product: _Product, lanes: int) -> tuple[int, int]:
+    """Returns the elements that a lane reads at once, and the lanes that share a block."""
     *blocks, within = product.depths
-    most = within if blocks else within // lanes
-    at_once = min(_AT_ONCE, 1 << max(most, 1).bit_length() - 1)
     if not blocks:
-        return at_once, lanes
-    inner = min(lanes, within // at_once)
-    return None if lanes % inner or within % (inner * at_once) else (at_once, inner)
+        return min(_AT_ONCE, 1 << max(within // lanes, 1).bit_length() - 1), lanes
+    at_once = min(_AT_ONCE, _power_of_two(within))
+    return at_once, min(lanes, _power_of_two(within // at_once))
+
+
+def _power_of_two(number: int) -> int:
+    """Returns the largest power of two that divides a number."""
+    return number & -number
 
 
 def _step(product: _Product, lanes: int, at_once: int) -> int:
