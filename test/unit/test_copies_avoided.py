@@ -43,7 +43,7 @@ def concatenation(random: Random, path: Path) -> tuple[dict[str, Array], Array]:
     return inputs, whole @ constants["w"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_concatenations(tmp_path: Path, seed: int):
     inputs, expected = concatenation(np.random.default_rng(seed), tmp_path / "m.onnx")

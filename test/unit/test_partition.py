@@ -84,6 +84,7 @@ def test_the_order_of_ops_has_no_influence(seed: int, most_exact: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(20))
 def test_large_programs_have_legal_groups(seed: int) -> None:
     program = random_program(seed, least=100, most=200, products=seed % 5)
@@ -95,6 +96,7 @@ def test_large_programs_have_legal_groups(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("most_exact", [2, 14])
 @pytest.mark.parametrize("seed", range(40))
 def test_branches_that_read_each_other_make_no_cycle(seed: int, most_exact: int) -> None:
