@@ -7,15 +7,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from emulator import open_emulator, requires_emulator
-from onnx import NodeProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+from programs import run_passes
 
 import hipgraft
+from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.io import walk
+from hipgraft.passmanager.runner import Runner
+from hipgraft.runtime import run_module
+from hipgraft.runtime.devices import open_device
+from hipgraft.transforms.dequantization import LEAST_DEPTH
 
 Random = np.random.Generator
 Array = np.ndarray[Any, Any]
+
+PIPELINE = (
+    "builtin.module(hipdnn-outline,hipdnn-outline-fallback,"
+    "hipdnn-compile{target=cpu},hipdnn-bufferize)"
+)
 
 
 @dataclass
@@ -48,8 +60,11 @@ class Model:
         return path
 
     def check(self, path: Path, architecture: str) -> None:
+        self.check_file(self.save(path), architecture)
+
+    def check_file(self, path: Path, architecture: str) -> None:
         device = "cpu" if architecture == "cpu" else open_emulator(architecture)
-        with hipgraft.compile(self.save(path), architecture) as program:
+        with hipgraft.compile(path, architecture) as program:
             (found,) = program.run([self.x, *self.given.values()], device)
         if not isinstance(device, str):
             device.close()
@@ -58,14 +73,21 @@ class Model:
         np.testing.assert_allclose(found, self.expected, rtol=tolerance, atol=tolerance * scale)
 
 
-def dequantized(random: Random, rows: int = 0, columns: int = 0) -> Model:
-    """`x · dequantize(w)`: by tensor, row or block, stored by columns or rows, perhaps given."""
+def dequantized(
+    random: Random,
+    rows: int = 0,
+    columns: int = 0,
+    least_depth: int = 0,
+    by_columns: bool | None = None,
+) -> Model:
+    """`x · dequantize(w)`: by tensor, row or block, stored by columns or rows."""
     dtype = random.choice([np.float32, np.float16])
     block = int(random.choice([4, 5, 16, 32, 48]))
     depth = block * int(random.integers(1, 9)) * int(random.choice([1, 4]))
+    depth = block * -(-max(depth, least_depth) // block)
     columns = columns or int(random.choice([1, 3, 8, 33]))
     rows = rows or int(random.integers(1, 18))
-    by_columns = bool(random.integers(2))
+    by_columns = bool(random.integers(2)) if by_columns is None else by_columns
     shape = (columns, depth) if by_columns else (depth, columns)
     kind = str(random.choice(["tensor", "axis", "block"]))
     axis = {"tensor": 1, "axis": 1 - by_columns, "block": int(by_columns)}[kind]
@@ -154,18 +176,98 @@ def test_large_constants_stay_packed(tmp_path: Path, seed: int, architecture: st
     model.check(tmp_path / "m.onnx", architecture)
 
 
+@requires_emulator
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize(("kind", "least"), [(TensorProto.INT4, -8), (TensorProto.UINT4, 0)])
+def test_parts_of_bytes(tmp_path: Path, kind: int, least: int, architecture: str):
+    """Weights of ONNX's own types of four bits, in blocks of a column, from a file beside it."""
+    random, depth, columns, block = np.random.default_rng(7), 1024, 300, 32
+    w, z = (random.integers(least, least + 16, (n, columns)) for n in (depth, depth // block))
+    s = random.uniform(0.5, 2, z.shape).astype(np.float32) / 16
+    x = random.uniform(-1, 1, (1, 4, depth)).astype(np.float32)
+    exact = (w - np.repeat(z, block, 0)) * np.repeat(s.astype(np.float64), block, 0)
+    halves = {name: array.reshape(-1, 2) & 15 for name, array in (("w", w), ("z", z))}
+    narrow = [
+        helper.make_tensor(
+            name, kind, array.shape, (low | high << 4).astype(np.uint8).tobytes(), True
+        )
+        for name, array in (("w", w), ("z", z))
+        for low, high in [halves[name].T]
+    ]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["f"], axis=0, block_size=block),
+        helper.make_node("MatMul", ["x", "f"], ["y"]),
+    ]
+    model = Model(nodes, x, {"s": s}, (x @ exact).astype(np.float32))
+    proto = onnx.load(model.save(tmp_path / "m.onnx"))
+    proto.graph.initializer.extend(narrow)
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, size_threshold=9999)
+    assert (tmp_path / "m.onnx").stat().st_size < w.size // 4
+    model.check_file(tmp_path / "m.onnx", architecture)
+    assert _graphs_of(tmp_path / "m.onnx") == 1
+
+
+OWN = """
+  %f = "hipdnn.pointwise"(%w) {mode = "identity"} : (tensor<256x6xi8>) -> tensor<256x6xf32>
+  %n = "hipdnn.pointwise"(%x) {mode = "neg"} : (tensor<2x256xf32>) -> tensor<2x256xf32>"""
+WITH_TWO_READERS = """
+  %f = "hipdnn.pointwise"(%w) {mode = "identity"} : (tensor<256x6xi8>) -> tensor<256x6xf32>
+  %n = "hipdnn.pointwise"(%w) {mode = "neg"} : (tensor<256x6xi8>) -> tensor<256x6xi8>"""
+PART = """
+  %v = "hipdnn.view"(%w) {offset = 12 : i64, strides = array<i64: 6, 1>}
+      : (tensor<258x6xi8>) -> tensor<256x6xi8>
+  %f = "hipdnn.pointwise"(%v) {mode = "identity"} : (tensor<256x6xi8>) -> tensor<256x6xf32>
+  %n = "hipdnn.pointwise"(%x) {mode = "neg"} : (tensor<2x256xf32>) -> tensor<2x256xf32>"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "body", "other", "stored"),
+    [
+        (256, OWN, "2x256xf32", 1),
+        (256, WITH_TWO_READERS, "256x6xi8", 0),
+        (258, PART, "2x256xf32", 0),
+    ],
+)
+def test_constants_of_one_product_are_stored_by_columns(
+    rows: int, body: str, other: str, stored: int
+):
+    random = np.random.default_rng(11)
+    w = random.integers(-128, 128, (rows, 6)).astype(np.int8)
+    x = random.uniform(-1, 1, (2, 256)).astype(np.float32)
+    text = f"""func.func @main(%x: tensor<2x256xf32>) -> (tensor<2x6xf32>, tensor<{other}>) {{
+  %w = arith.constant dense<"0x{w.tobytes().hex().upper()}"> : tensor<{rows}x6xi8> {body}
+  %y = "hipdnn.matmul"(%x, %f) : (tensor<2x256xf32>, tensor<256x6xf32>) -> tensor<2x6xf32>
+  return %y, %n : tensor<2x6xf32>, tensor<{other}>
+}}"""
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        (state,) = run_passes(module, "hipdnn-raise-dequantization")
+        assert state.counters["transposed-constants"] == stored
+        assert ("tensor<6x256xi8>" in str(module)) == bool(stored)
+        Runner(keep_reproducer=False).run(module, PIPELINE)
+        y, _ = run_module(module, [x], open_device("cpu"))
+    np.testing.assert_allclose(y, x @ w[-256:].astype(np.float32), rtol=1e-4, atol=1e-3)
+
+
 def _graphs(model: Model, path: Path) -> int:
-    program = hipgraft.compile(model.save(path), "gfx942", compile_to="hipdnn-graphs")
+    return _graphs_of(model.save(path))
+
+
+def _graphs_of(path: Path) -> int:
+    program = hipgraft.compile(path, "gfx942", compile_to="hipdnn-graphs")
     return sum(op.name == "hipdnn.graph" for op in walk(program.module.operation))
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("seed", range(12))
-def test_few_rows_take_one_graph(tmp_path: Path, seed: int):
-    random = np.random.default_rng(200 + seed)
-    assert _graphs(dequantized(random, rows=1 + seed % 8), tmp_path / "m.onnx") == 1
+@pytest.mark.parametrize("seed", range(16))
+def test_few_rows_take_one_graph_by_columns(tmp_path: Path, seed: int):
+    random, by_columns = np.random.default_rng(200 + seed), seed % 3 > 0
+    rows = 1 + seed % 16
+    model = dequantized(random, rows, columns=33, least_depth=LEAST_DEPTH, by_columns=by_columns)
+    assert _graphs(model, tmp_path / "m.onnx") == (1 if by_columns else 2)
 
 
 def test_many_rows_take_two(tmp_path: Path):
-    model = dequantized(np.random.default_rng(5), rows=64, columns=33)
+    model = dequantized(np.random.default_rng(5), rows=64, columns=33, by_columns=True)
     assert _graphs(model, tmp_path / "m.onnx") == 2

@@ -32,10 +32,29 @@ RIGHT = 1
 MOST_ROWS = few_rows(bit_width("f32"))
 """Graphs compute factors in f32. With more rows of f32, a kernel would compute a factor again."""
 
+LEAST_DEPTH = 256
+"""Of shorter sums, IREE 3.13.0 keeps the factor in scratch memory, or has other tiles."""
 
-def reads_once(op: ir.Operation) -> bool:
-    """Returns whether a kernel of an op, a product, reads each element of its factor once."""
-    return op.name == PRODUCT and len(op.operands) == 2 and sharing_rows(op) <= MOST_ROWS
+
+def computes_factor(op: ir.Operation) -> bool:
+    """Returns whether the kernel of an op, a product, may dequantize its right factor."""
+    if not _has_few_rows(op):
+        return False
+    factor = op.operands[RIGHT]
+    stored = _narrowest(factor)
+    return _is_narrower(stored, factor) and _is_by_columns(window(stored)[1])
+
+
+def _has_few_rows(op: ir.Operation) -> bool:
+    """Whether a kernel distributes the columns of a product, and reads each element once."""
+    if op.name != PRODUCT or len(op.operands) != 2:
+        return False
+    *_, depth, columns = shape_of(op.operands[RIGHT])
+    return sharing_rows(op) <= min(MOST_ROWS, columns) and depth >= LEAST_DEPTH
+
+
+def _is_by_columns(view: StridedView) -> bool:
+    return view.strides[-2] == 1 or 1 in view.shape[-2:]
 
 
 @dataclass(frozen=True)
@@ -78,14 +97,18 @@ def raise_view(op: ir.Operation) -> bool:
         Whether its factor is dequantized, by ops in its own order now.
 
     Raises:
-        Declined: strides cannot express the order of an operand.
+        Declined: strides cannot express the order of an operand, or rows are contiguous.
     """
     factor = op.operands[RIGHT]
     base, seen = window(factor)
-    if not reads_once(op) or readers(factor) != [op] or not _is_dequantized(base, factor):
+    stored = _narrowest(base)
+    if not _has_few_rows(op) or readers(factor) != [op] or not _is_narrower(stored, factor):
         return False
     if seen.storage_order(shape_of(base)) is None:
         return False
+    leaf = _leaf(stored, seen, shape_of(base))
+    if not _is_by_columns(leaf.view) and not _is_own_matrix(leaf):
+        raise Declined("by-rows", "its rows are contiguous, and it is not a constant of its own")
     if base == factor:
         return True
     tree = _read(base, seen, shape_of(base))
@@ -95,15 +118,20 @@ def raise_view(op: ir.Operation) -> bool:
 
 
 def store_columns(op: ir.Operation) -> bool:
-    """Stores the constant that a product's right factor is dequantized from column by column."""
-    leaf = _narrowest(op.operands[RIGHT])
-    made = defining_op(leaf)
-    if made is None or made.name != "arith.constant" or len(shape_of(leaf)) != 2:
+    """Stores the constant that `op`'s factor is dequantized from by columns; whether it was not."""
+    stored = _narrowest(op.operands[RIGHT])
+    if _is_by_columns(window(stored)[1]):
         return False
-    if len(readers(leaf)) != 1 or 1 in shape_of(leaf):
-        return False
-    store_transposed(leaf)
+    store_transposed(stored)
     return True
+
+
+def _is_own_matrix(leaf: _Leaf) -> bool:
+    """Whether a leaf is a constant that has two dims and one reader."""
+    made, shape = defining_op(leaf.base), shape_of(leaf.base)
+    if made is None or made.name != "arith.constant" or len(readers(leaf.base)) != 1:
+        return False
+    return len(shape) == 2 and leaf.view.shape == shape and leaf.view.covers(shape)
 
 
 def _narrowest(value: ir.Value) -> ir.Value:
@@ -111,12 +139,20 @@ def _narrowest(value: ir.Value) -> ir.Value:
     op = defining_op(value)
     while op is not None and op.name in _BY_ELEMENT and len(readers(op.results[0])) == 1:
         same = [one for one in op.operands if shape_of(one) == shape_of(value)]
-        narrow = [one for one in same if not is_splat(one)]
+        narrow = [one for one in same if not _repeats(one)]
         if len(narrow) != 1:
             break
         value = narrow[0]
         op = defining_op(value)
     return value
+
+
+def _repeats(value: ir.Value) -> bool:
+    """Whether a value is a splat, or repeats a value for each block."""
+    op = defining_op(value)
+    if op is not None and op.name == hipdnn.BlockScaleDequantizeOp.OP_NAME:
+        return is_splat(op.operands[0])
+    return is_splat(value)
 
 
 def _is_pointwise(op: ir.Operation) -> bool:
@@ -125,10 +161,8 @@ def _is_pointwise(op: ir.Operation) -> bool:
     return is_pointwise and len(readers(op.results[0])) == 1
 
 
-def _is_dequantized(value: ir.Value, factor: ir.Value) -> bool:
-    """Whether a value is computed, for one reader, from narrower elements than the factor has."""
-    stored = _narrowest(value)
-    return stored != value and bit_width(element_of(stored)) < bit_width(element_of(factor))
+def _is_narrower(stored: ir.Value, factor: ir.Value) -> bool:
+    return bit_width(element_of(stored)) < bit_width(element_of(factor))
 
 
 def _read(value: ir.Value, seen: StridedView, shape: Shape) -> _Leaf | _Node:
@@ -136,6 +170,11 @@ def _read(value: ir.Value, seen: StridedView, shape: Shape) -> _Leaf | _Node:
     op = defining_op(value)
     if op is not None and _is_pointwise(op) and shape_of(value) == shape:
         return _Node(op, tuple(_read(each, seen, shape) for each in op.operands))
+    return _leaf(value, seen, shape)
+
+
+def _leaf(value: ir.Value, seen: StridedView, shape: Shape) -> _Leaf:
+    """Returns a window on a stored value of, or broadcast to, a shape."""
     base, own = window(value)
     runs = seen.through_copy(own.expand(shape))
     if runs is None:

@@ -99,22 +99,23 @@ def set_product_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     product = _product(sums[0], target) if len(sums) == 1 else None
     if product is None:
         return False
-    lanes, outer = target.wavefront_size, [0] * len(product.tiles)
+    lanes, loops, count = target.wavefront_size, len(product.tiles), len(product.depths)
     at_once, inner = _lanes(product, lanes)
     step = _step(product, lanes, at_once)
     sharing = _sharing(product, step, target)
-    several = len(product.depths) > 1
-    ones, order = [1] * len(product.tiles), list(range(len(outer) + len(product.depths)))
+    within = inner * at_once if count > 1 else step * sharing
+    order = list(range(loops + count))
 
-    def sizes(before: Sequence[int], blocks: int, within: int) -> str:
-        return str([*before, blocks, within] if several else [*before, within])
+    def sizes(outer: Sequence[int], summed: Sequence[int]) -> str:
+        return str([*outer, *summed])
 
-    within = inner * at_once if several else step * sharing
+    ones, zeros = [1] * loops, [0] * loops
     config = (
-        f"lane_basis = [{sizes(ones, lanes // inner, inner)}, {order}], "
-        f"subgroup_basis = [{sizes(ones, sharing, 1 if several else sharing)}, {order}], "
-        f"partial_reduction = {sizes(outer, step * sharing // within, within)}, "
-        f"thread = {sizes(outer, 1, at_once)}, workgroup = {sizes(product.tiles, 0, 0)}"
+        f"lane_basis = [{sizes(ones, [lanes // inner, inner][-count:])}, {order}], "
+        f"subgroup_basis = [{sizes(ones, [sharing, 1][:count])}, {order}], "
+        f"partial_reduction = {sizes(zeros, [step * sharing // within, within][-count:])}, "
+        f"thread = {sizes(zeros, [1, at_once][-count:])}, "
+        f"workgroup = {sizes(product.tiles, [0] * count)}"
     )
     options = CUDA_OPTIONS if target.kind is TargetKind.CUDA else ""
     info = compilation_info(config, "VectorDistribute", lanes * sharing, lanes, options)
@@ -201,6 +202,6 @@ class _Side:
 def _side(op: ir.Operation, index: int, extents: dict[int, int], summed: list[int]) -> _Side:
     dims, others = (loops_of(op)[each] for each in (index, 1 - index))
     own = frozenset(dims) - frozenset(others)
-    bits = bit_width(str(tensor(op.operands[index]).element_type))
     is_contiguous = dims[-len(summed) :] == summed
+    bits = bit_width(str(tensor(op.operands[index]).element_type))
     return _Side(own, prod(extents[loop] for loop in own), is_contiguous, bits)

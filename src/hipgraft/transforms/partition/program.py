@@ -133,7 +133,7 @@ class Program:
                 return source.rows == facts.rows
             return source.role is Role.ELEMENTWISE and source.shape == facts.walked
         if facts.role is Role.ANCHOR:
-            is_factor = bool(facts.factor) and self.reads[op][1:] == [value]
+            is_factor = bool(facts.factor) and list(self.reads[op][1:]) == [value]
             return is_factor and source.role is Role.ELEMENTWISE and source.shape == facts.factor
         if facts.role is not Role.REDUCTION:
             return False

@@ -10,7 +10,7 @@ from hipgraft.codegen.products import products_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.tensors import Shape, shape_of
-from hipgraft.transforms.dequantization import RIGHT, reads_once
+from hipgraft.transforms.dequantization import RIGHT, computes_factor
 from hipgraft.transforms.fusion import ELEMENTWISE, NORMS
 from hipgraft.transforms.outlining import is_splat
 from hipgraft.transforms.partition.kindred import mark_kindred
@@ -122,6 +122,7 @@ class ProgramReader:
             *(value.type for value in op.operands),
             None,
             *(value.type for value in op.results),
+            computes_factor(op),
         )
         found = self._facts.get(key)
         if found is None:
@@ -150,7 +151,10 @@ class ProgramReader:
             for one in products
         )
         workgroups = max(tiles, default=-(-prod(shape) // _ELEMENTS))
-        factor = shape_of(op.operands[RIGHT]) if reads_once(op) else ()
+        factor: Shape = ()
+        if computes_factor(op):
+            factor = shape_of(op.operands[RIGHT])
+            workgroups = prod(factor[:-2]) * factor[-1]  # one for each column
         return Facts(name, Role.ANCHOR, shape, shape, scale * seconds, workgroups, factor)
 
     def _of_rows(self, op: ir.Operation, name: str, shape: Shape, second: float) -> Facts:

@@ -10,11 +10,12 @@ partition of each region is one of the block.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 
 from hipgraft.transforms.partition.cost import CostModel, GraphTime, graph_time
 from hipgraft.transforms.partition.exact import Partition, best_partition
 from hipgraft.transforms.partition.merging import merged_partition
-from hipgraft.transforms.partition.program import Facts, Program, Role
+from hipgraft.transforms.partition.program import Program, Role
 from hipgraft.transforms.partition.rules import MAX_OPERANDS
 from hipgraft.transforms.partition.windows import Windows
 
@@ -266,7 +267,7 @@ def _own_label(part: Program, op: int) -> tuple[object, ...]:
     facts = part.ops[op]
     made = tuple((part.bytes_of[value], part.exported[value]) for value in part.made[op])
     return (part.depth[op], facts.role.value, facts.name, facts.shape, facts.walked, facts.seconds,
-            facts.workgroups, made)  # fmt: skip
+            facts.workgroups, facts.factor, made)  # fmt: skip
 
 
 def _label_with_neighbours(part: Program, op: int, labels: Sequence[int]) -> tuple[object, ...]:
@@ -345,7 +346,7 @@ def _of_runs(
                 local[value] = coarse.value(part.bytes_of[value])
         last = part.ops[run[-1]]
         seconds = sum(part.ops[op].seconds for op in run)
-        facts = Facts(last.name, last.role, last.shape, last.walked, seconds, last.workgroups)
+        facts = replace(last, seconds=seconds)
         made = part.made[run[-1]]
         number = coarse.op(
             facts, [local[value] for value in reads], [part.bytes_of[value] for value in made]

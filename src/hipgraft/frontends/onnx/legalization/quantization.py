@@ -17,6 +17,7 @@ from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
 _FLOAT, _INT8, _INT32 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.INT32
+_PARTS_OF_BYTES = (TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2, TensorProto.UINT2)
 _EXACT_F32 = 1 << 24
 
 
@@ -108,6 +109,9 @@ def _dequantize(writer: Writer) -> None:
     result = writer.element(writer.node.output[0])
     # Differences of 32 bits are not exact in f32.
     carrier = _INT32 if quantized == _INT32 else _FLOAT
+    stored = writer.mapped_data(x) if quantized in _PARTS_OF_BYTES else None
+    if stored is not None:  # then kernels need not extend signs
+        x = writer.const(stored.astype(np.int8))
     value = writer.cast(block.spread(x), carrier)
     if writer.has_input(2):
         zero = writer.cast(block.small(writer.node.input[2]), carrier)
