@@ -28,6 +28,7 @@ from wave_counts import Part, hipgraft_parts, iree_parts
 from hipgraft import emulator
 from hipgraft.codegen.chips import CHIPS
 from hipgraft.codegen.target import Target
+from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.service.tuning.counted import launches
 
@@ -88,8 +89,11 @@ def measure(model: Path, target: Target, kernels: int) -> float:
     for parts_of in (hipgraft_parts, iree_parts):
         try:
             sides.append(rows_of(parts_of(model, target)))
-        except (HipgraftError, RuntimeError) as error:
-            print(f"| {model.stem} | {parts_of.__name__}: {error} |", flush=True)
+        except (HipgraftError, RuntimeError, ir.MLIRError) as error:
+            reason = " ".join(str(error).split())[:120]
+            totals = [total(side, target) for side in sides]
+            known = [f"{number} | {us:,.1f} | " for number, us in totals]
+            print(f"| {model.stem} | {''.join(known)}{parts_of.__name__}: {reason} |", flush=True)
             return 0.0
     (our_launches, ours), (their_launches, theirs) = (total(side, target) for side in sides)
     row = f"| {model.stem} | {our_launches} | {their_launches} | {ours:,.1f} | {theirs:,.1f}"

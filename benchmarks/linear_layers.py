@@ -4,9 +4,10 @@
 
 A row for each layer `relu(x · wᵀ + bias)`, as `estimated_times.py` prints it; its name gives the
 element type and the extents of rows, sums and columns. `i8` means weights of 8 bits with a scale
-for each column, `rows` weights that the model stores row by row, as `MatMul` has them. `--write`
-also keeps the models, which `cuda_models.py` measures on an NVIDIA GPU. Without names, the layers
-have few rows.
+for each column, `rows` weights that the model stores row by row, as `MatMul` has them. `f8` means
+weights in f8E4M3FN, and `f8f8` that `x` is quantised to it, too; these have no ratio, because
+`iree-compile` does not import such operators. `--write` also keeps the models, which
+`cuda_models.py` measures on an NVIDIA GPU. Without names, the layers have few rows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 from estimated_times import measure
@@ -45,6 +47,7 @@ LAYERS = [
     "f16_i8_12x2048x2048",
 ]
 
+_F8 = ml_dtypes.float8_e4m3fn
 _KINDS = {"f32": (TensorProto.FLOAT, np.float32), "f16": (TensorProto.FLOAT16, np.float16)}
 
 
@@ -65,10 +68,19 @@ def write_layer(path: Path, element: str, rows: int, depth: int, columns: int) -
             helper.make_node("MatMul", ["x", "w"], ["product"]),
             helper.make_node("Add", ["product", "b"], ["sum"]),
         ]
-    elif form == "i8":
-        constants |= {"q": np.rint(300 * w).astype(np.int8), "s": np.full(columns, 1 / 300, dtype)}
+    elif form:
+        quantized = np.rint(300 * w).astype(np.int8) if form == "i8" else w.astype(_F8)
+        scale = np.full(columns, 1 / 300 if form == "i8" else 1, dtype)
+        constants |= {"q": quantized, "s": scale}
         del constants["w"]
         nodes.insert(0, helper.make_node("DequantizeLinear", ["q", "s"], ["w"], axis=0))
+    if form == "f8f8":
+        constants |= {"t": np.array(0.1, dtype), "z": np.array(0, _F8)}
+        nodes[1].input[0] = "rounded"
+        nodes[:0] = [
+            helper.make_node("QuantizeLinear", ["x", "t", "z"], ["codes"]),
+            helper.make_node("DequantizeLinear", ["codes", "t"], ["rounded"]),
+        ]
     graph = helper.make_graph(
         nodes,
         "layer",

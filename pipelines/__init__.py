@@ -140,7 +140,8 @@ def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
     kind = Target.parse(config.target[0]).kind
     is_cpu = kind is TargetKind.CPU  # other layouts and wider products gain nothing there
     parts = ("hipdnn-split-products",) if kind is TargetKind.AMDGPU else ()
-    products = ("hipdnn-narrow-contractions", *parts, "hipdnn-batch-products")
+    narrow = make_pass("hipdnn-narrow-contractions", target=config.target)
+    products = (narrow, *parts, "hipdnn-batch-products")
     outline_pass = make_pass("hipdnn-outline", gpu=gpu, calibration=config.calibration)
     layouts = () if is_cpu else (make_pass("hipdnn-assign-layouts", gpu=gpu),)
     return (

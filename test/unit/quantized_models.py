@@ -13,22 +13,31 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
+from emulator import open_emulator
 from onnx import TensorProto, helper, numpy_helper
 
 import hipgraft
 
 F32 = TensorProto.FLOAT
+FLOATS = (
+    ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e4m3fnuz,
+    ml_dtypes.float8_e5m2,
+    ml_dtypes.float8_e5m2fnuz,
+)
+KINDS = (np.int8, np.uint8, *FLOATS)
 
 
 class Pairs:
     """A model whose tensors are quantised as onnxruntime's quantiser does."""
 
-    def __init__(self, seed: int, kind: type[np.signedinteger[Any] | np.unsignedinteger[Any]]):
+    def __init__(self, seed: int, kind: Any):
         self.random = np.random.default_rng(seed)
-        self.kind = kind
+        self.kind = np.dtype(kind)
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
 
@@ -51,9 +60,10 @@ class Pairs:
         No scale is a multiple of another, so that hardly a quotient is half-way between integers.
         """
         scale = self.random.uniform(0.04, 0.1)
-        low = np.iinfo(self.kind).min
-        zero = self.constant(low + self.random.integers(100, 150), self.kind)
-        parameters = [self.constant(scale, np.float32), zero]
+        zero = 0
+        if self.kind.kind in "iu":
+            zero = np.iinfo(self.kind).min + self.random.integers(100, 150)
+        parameters = [self.constant(scale, np.float32), self.constant(zero, self.kind)]
         return self.node(
             "DequantizeLinear", self.node("QuantizeLinear", x, *parameters), *parameters
         )
@@ -64,14 +74,17 @@ class Pairs:
         Args:
             shape: their shape.
             axis: that dimension; None for one scale.
-            zero: distance of the zero points from the middle of the range.
+            zero: distance of the integers' zero points from the middle of the range.
         """
-        info = np.iinfo(self.kind)
-        data = self.constant(self.random.integers(info.min, info.max + 1, shape), self.kind)
+        is_integer = self.kind.kind in "iu"
+        low, high = -128, 128
+        if is_integer:
+            low, high = np.iinfo(self.kind).min, np.iinfo(self.kind).max + 1
+        data = self.constant(self.random.integers(low, high, shape), self.kind)
         count = [] if axis is None else [shape[axis]]
         scale = self.constant(self.random.uniform(0.005, 0.01, count), np.float32)
-        middle = (info.min + info.max + 1) // 2
-        zeros = self.constant(np.full(count, middle + zero), self.kind)
+        middle = (low + high) // 2 + zero if is_integer else 0
+        zeros = self.constant(np.full(count, middle), self.kind)
         named = {} if axis is None else {"axis": axis}
         return self.node("DequantizeLinear", data, scale, zeros, **named)
 
@@ -84,23 +97,25 @@ class Pairs:
             [helper.make_tensor_value_info(y, F32, None)],
             [numpy_helper.from_array(value, name) for name, value in self.constants.items()],
         )
-        opset = [helper.make_opsetid("", 17)]
+        opset = [helper.make_opsetid("", 17 if self.kind.kind in "iu" else 19)]
         onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
         (wanted,) = session.run(None, {"x": x})
-        (found,) = hipgraft.compile(path, target).run([x])
+        device = "cpu" if target == "cpu" else open_emulator(target)
+        with hipgraft.compile(path, target) as program:
+            (found,) = program.run([x], device)
         steps = np.abs(np.asarray(found) - wanted) / 0.1
         assert (steps > 0.01).mean() < 0.02, (
             f"{(steps > 0.01).mean()} differ, by up to {steps.max()}"
         )
 
 
-def draw(seed: int) -> tuple[Pairs, np.ndarray[Any, Any], str]:
+def draw(seed: int, kind: Any = None) -> tuple[Pairs, np.ndarray[Any, Any], str]:
     """A chain of random operators, each of which is between pairs; its input, and its result."""
     random = np.random.default_rng(seed)
-    pairs = Pairs(seed, [np.int8, np.uint8][random.integers(2)])
+    pairs = Pairs(seed, KINDS[random.integers(len(KINDS))] if kind is None else kind)
     batch, channels = (int(random.integers(1, 4)) for _ in range(2))
     height, width = (int(random.integers(3, 7)) for _ in range(2))
     shape = [batch, channels, height, width]

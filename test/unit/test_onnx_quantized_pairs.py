@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
+from emulator import requires_emulator
 from onnx import TensorProto, helper
-from quantized_models import Pairs, draw
+from quantized_models import FLOATS, Pairs, draw
 
+import hipgraft
 from hipgraft.frontends.onnx.model import read_model
 
 pytestmark = pytest.mark.slow
@@ -21,7 +24,11 @@ def products_of(path: Path) -> list[str]:
     return [node.op_type for node in read_model(path).graph.node if node.op_type in kinds]
 
 
-KINDS = pytest.mark.parametrize("kind", [np.int8, np.uint8])
+KINDS = pytest.mark.parametrize("kind", [np.int8, np.uint8, ml_dtypes.float8_e4m3fn])
+
+
+def is_integer(kind: Any) -> bool:
+    return np.dtype(kind).kind in "iu"
 
 
 @KINDS
@@ -33,7 +40,8 @@ def test_product_with_weights(tmp_path: Path, kind: Any, axis: int | None) -> No
     y = pairs.activation(pairs.node("Relu", pairs.node("Add", product, bias)))
     x = pairs.random.standard_normal((3, 5, 12)).astype(np.float32)
     pairs.check(tmp_path / "m.onnx", x, y)
-    assert products_of(tmp_path / "m.onnx") == ["MatMulInteger"]
+    expected = "MatMulInteger" if is_integer(kind) else "MatMul"
+    assert products_of(tmp_path / "m.onnx") == [expected]
 
 
 @KINDS
@@ -48,7 +56,8 @@ def test_gemm(tmp_path: Path, kind: Any, transposed: int, zero: int) -> None:
     y = pairs.activation(pairs.node("Gemm", *operands, transB=transposed))
     x = pairs.random.standard_normal((5, 12)).astype(np.float32)
     pairs.check(tmp_path / "m.onnx", x, y)
-    assert products_of(tmp_path / "m.onnx") == ["Gemm" if zero else "MatMulInteger"]
+    expected = "Gemm" if zero or not is_integer(kind) else "MatMulInteger"
+    assert products_of(tmp_path / "m.onnx") == [expected]
 
 
 @KINDS
@@ -90,7 +99,7 @@ def test_rows_of_a_table(tmp_path: Path, kind: Any) -> None:
     graph = read_model(tmp_path / "m.onnx").graph
     (gather,) = [node for node in graph.node if node.op_type == "Gather"]
     tables = [tensor for tensor in graph.initializer if tensor.name == gather.input[0]]
-    assert [tensor.data_type for tensor in tables] == [TensorProto.INT8]  # also the bits of uint8
+    assert [tensor.data_type for tensor in tables] == [TensorProto.INT8]  # the bits of the others
 
 
 def test_scales_of_the_summed_dimension_stay(tmp_path: Path) -> None:
@@ -106,6 +115,31 @@ def test_scales_of_the_summed_dimension_stay(tmp_path: Path) -> None:
 def test_random_models(tmp_path: Path, seed: int) -> None:
     pairs, x, y = draw(seed)
     pairs.check(tmp_path / "m.onnx", x, y)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(12))
+def test_random_floats_of_eight_bits(tmp_path: Path, seed: int) -> None:
+    pairs, x, y = draw(200 + seed, FLOATS[seed % 4])
+    pairs.check(tmp_path / "m.onnx", x, y)
+
+
+@requires_emulator
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx950", "gfx1100"])
+@pytest.mark.parametrize("seed", range(12))
+def test_floats_of_eight_bits_by_gpu_code(tmp_path: Path, seed: int, architecture: str) -> None:
+    pairs, x, y = draw(300 + seed, FLOATS[seed % 4])
+    pairs.check(tmp_path / "m.onnx", x, y, architecture)
+
+
+def test_contractions_read_floats_of_eight_bits(tmp_path: Path) -> None:
+    pairs = Pairs(8, ml_dtypes.float8_e4m3fn)
+    product = pairs.node("MatMul", pairs.activation("x"), pairs.weights(300, 200))
+    pairs.check(tmp_path / "m.onnx", pairs.random.standard_normal((64, 300)).astype("f"), product)
+    text = str(hipgraft.compile(tmp_path / "m.onnx", "gfx950", compile_to="hipdnn-graphs").module)
+    assert text.count('"hipdnn.graph"') == 2
+    assert "(tensor<64x300xf8E4M3FN>, tensor<300x200xf8E4M3FN>) -> tensor<64x200xf32>" in text
 
 
 def test_bytes_that_a_branch_reads_stay_unsigned(tmp_path: Path) -> None:

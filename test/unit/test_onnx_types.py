@@ -7,10 +7,12 @@ import numpy as np
 import onnx
 import pytest
 import small_onnx
+from emulator import open_emulator, requires_emulator
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from small_onnx import check, evaluating, save
 
+import hipgraft
 from hipgraft import frontends
 from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
 from hipgraft.ir.diagnostics import HipgraftError
@@ -180,6 +182,32 @@ def test_small_floats_are_rounded_and_read(tmp_path, kind, saturate):
     assert small.dtype == np.dtype(SMALL[kind])
     np.testing.assert_array_equal(small.astype(np.float32), want.astype(np.float32))
     np.testing.assert_array_equal(y, real)
+
+
+@requires_emulator
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx950", "gfx1100", "gfx1201"])
+@pytest.mark.parametrize("kind", SMALL)
+def test_small_floats_by_gpu_code(tmp_path, kind, architecture):
+    """All codes, and all numbers between which they change."""
+    codes, x = np.arange(256, dtype=np.uint8), numbers()
+    codes = (codes if kind != TensorProto.FLOAT4E2M1 else codes[:16]).view(SMALL[kind])
+    nodes = [
+        helper.make_node("Cast", ["codes"], ["values"], to=TensorProto.FLOAT),
+        helper.make_node("Cast", ["x"], ["small"], to=kind),
+        helper.make_node("Cast", ["small"], ["y"], to=TensorProto.FLOAT),
+    ]
+    outputs = {"values": (TensorProto.FLOAT, codes.shape), "y": (TensorProto.FLOAT, x.shape)}
+    model = model_of(nodes, {"codes": codes, "x": x}, outputs)
+    onnx.save(model, tmp_path / "m.onnx")
+    device = open_emulator(architecture)
+    with hipgraft.compile(tmp_path / "m.onnx", architecture) as program:
+        values, y = program.run([codes, x], device)
+    device.close()
+    np.testing.assert_array_equal(values, codes.astype(np.float32))
+    np.testing.assert_array_equal(
+        y, ReferenceEvaluator(model).run(["y"], {"codes": codes, "x": x})[0]
+    )
 
 
 def test_all_types_have_a_name_and_a_storage():

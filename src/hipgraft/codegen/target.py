@@ -97,6 +97,14 @@ _CPU_DEVICE_FLAGS = (
 # At O3, the row buffers of large norms exceed IREE's default limit of 32 KiB per stack frame.
 _CPU_FLAGS = ("--iree-llvmcpu-stack-allocation-limit=524288",)
 
+_OCP = frozenset({"f8E4M3FN", "f8E5M2"})
+_MATRIX_BYTES = {
+    "gfx942": frozenset({"f8E4M3FNUZ", "f8E5M2FNUZ"}),
+    "gfx950": _OCP,
+    "gfx1200": _OCP,
+    "gfx1201": _OCP,
+}
+
 CPU_VARIABLE = "HIPGRAFT_CPU"
 """The environment variable that names the processor of the target `cpu`."""
 
@@ -159,10 +167,15 @@ class Target:
 
     @property
     def matrix_elements(self) -> frozenset[str]:
-        """The floating-point types that the matrix instructions of an AMDGPU target multiply."""
+        """The floats of 16 bits and more that an AMDGPU target's matrix instructions multiply."""
         if self.kind is not TargetKind.AMDGPU:
             return frozenset()
         return frozenset({"f16", "bf16", "f32"} if self.name in _GFX9 else {"f16", "bf16"})
+
+    @property
+    def matrix_bytes(self) -> frozenset[str]:
+        """The floats of 8 bits that the matrix instructions of an AMDGPU target multiply."""
+        return _MATRIX_BYTES.get(self.name, frozenset())
 
     @property
     def device_flags(self) -> tuple[str, ...]:

@@ -10,8 +10,23 @@ from collections.abc import Sequence
 
 from hipgraft.ir.bindings import ir
 
-_DTYPES = {"ui8": 0, "si32": 3, "f16": 5, "f32": 6, "f64": 7, "bf16": 15}
-"""PyTorch's ScalarType numbers of types that casts need."""
+_DTYPES = {
+    0: "ui8",
+    1: "i8",
+    2: "i16",
+    3: "i32",
+    4: "i64",
+    5: "f16",
+    6: "f32",
+    7: "f64",
+    11: "i1",
+    15: "bf16",
+    23: "f8E5M2",
+    24: "f8E4M3FN",
+    25: "f8E5M2FNUZ",
+    26: "f8E4M3FNUZ",
+}
+"""PyTorch's ScalarType numbers of the element types that programs here use."""
 
 _VTENSOR = re.compile(r"!torch\.vtensor<\[([\d,?]*)\],([^>]+)>")
 
@@ -121,14 +136,39 @@ def scalar_literal(value: float, element: str) -> ir.Value:
     ).result
 
 
+def dtype_name(number: int) -> str | None:
+    """Returns MLIR's name of PyTorch's ScalarType `number`, None if it is not used here."""
+    return _DTYPES.get(number)
+
+
+def dtype_number(element: str) -> int | None:
+    """Returns PyTorch's ScalarType number of an element type, None if it has none.
+
+    Args:
+        element: in MLIR's or in torch's spelling (`i64`, `si64`).
+    """
+    name = element.removeprefix("s")
+    return next((number for number, known in _DTYPES.items() if known == name), None)
+
+
 def cast(x: ir.Value, element: str) -> ir.Value:
-    """Creates an `aten.to.dtype` to a floating-point type, `ui8` or `si32`."""
-    read = extents_and_element(x.type)
-    if read is None:
-        raise ValueError(f"expected a tensor of known rank, found {x.type}")
+    """Creates an `aten.to.dtype` to an element type in torch's spelling."""
     no = constant_bool(False)
-    operands = [x, constant_int(_DTYPES[element]), no, no, constant_none()]
-    return torch_op("aten.to.dtype", operands, [vtensor_type(read[0], element)]).result
+    return _retyped("aten.to.dtype", x, element, [no, no, constant_none()])
+
+
+def reinterpret(x: ir.Value, element: str) -> ir.Value:
+    """Creates an `aten.view.dtype`, of the same bits, as an element type in torch's spelling."""
+    return _retyped("aten.view.dtype", x, element, [])
+
+
+def _retyped(name: str, x: ir.Value, element: str, others: Sequence[ir.Value]) -> ir.Value:
+    read, number = extents_and_element(x.type), dtype_number(element)
+    if read is None or number is None:
+        raise ValueError(f"expected a tensor of known rank and an element type, found {x.type}")
+    return torch_op(
+        name, [x, constant_int(number), *others], [vtensor_type(read[0], element)]
+    ).result
 
 
 def _constant(kind: str, result: str, value: ir.Attribute) -> ir.Value:

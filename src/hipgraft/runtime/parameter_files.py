@@ -41,6 +41,10 @@ _SAFETENSORS_TYPES = {
     "f64": "F64",
     "f8E4M3FN": "F8_E4M3",
     "f8E5M2": "F8_E5M2",
+    # The format has no others of eight bits. The program tells the type anyway.
+    "f8E4M3FNUZ": "U8",
+    "f8E5M2FNUZ": "U8",
+    "f8E8M0FNU": "U8",
 }
 
 

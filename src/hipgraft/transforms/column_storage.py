@@ -1,4 +1,4 @@
-"""Stores constants column by column where products of few rows read them."""
+"""Stores constants column by column where products of few rows or of bytes read them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from hipgraft.transforms.recognition.values import make_window, readers
 
 
 def transposable(block: ir.Block, most_bytes: int) -> list[ir.Value]:
-    """Returns the constants, stored by rows, that multiply few rows each.
+    """Returns the constants, stored by rows, that multiply few rows each, or are floats of 8 bits.
 
-    Kernels read columns faster. Nothing else may read such a constant, so that it is stored once.
+    Kernels read their columns faster. Nothing else may read such a constant, so that it is stored
+    once.
     """
     found: list[ir.Value] = []
     for op in [op.operation for op in block.operations if op.operation.name == PRODUCT]:
         right = op.operands[1]
         if right in found or not is_stored_by_rows(right, most_bytes):
             continue
-        if all(_multiplies_few(reader, right) for reader in readers(right)):
+        if all(_reads_columns(reader, right) for reader in readers(right)):
             found.append(right)
     return found
 
 
-def _multiplies_few(op: ir.Operation, right: ir.Value) -> bool:
-    """Whether an op is a product of few rows and `right`."""
+def _reads_columns(op: ir.Operation, right: ir.Value) -> bool:
+    """Whether an op is a product with `right` of few rows, or of floats of 8 bits."""
     if op.name != PRODUCT or right not in list(op.operands)[1:2]:
         return False
-    return sharing_rows(op) <= few_rows(bit_width(element_of(right)))
+    bits = bit_width(element_of(right))
+    return bits == 8 or sharing_rows(op) <= few_rows(bits)
 
 
 def is_stored_by_rows(value: ir.Value, most_bytes: int | None = None) -> bool:

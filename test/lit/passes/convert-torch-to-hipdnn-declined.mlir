@@ -278,3 +278,18 @@ func.func @signatures(%x: !torch.vtensor<[4],f32>, %i: !torch.vtensor<[1,2,4,4],
   %4 = torch.operator "torch.aten.batch_norm"(%x, %none, %none, %x, %x, %false, %zero, %zero, %false) : (!torch.vtensor<[4],f32>, !torch.none, !torch.none, !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.bool, !torch.float, !torch.float, !torch.bool) -> !torch.vtensor<[4],f32>
   return %0, %1#0, %1#1, %2, %3, %4 : !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[1,2,2,2],f32>, !torch.vtensor<[1,1,4,0],f32>, !torch.vtensor<[4],f32>
 }
+
+// -----
+
+// REMARK: 'torch.aten.view.dtype' stays: hipDNN does not reinterpret bits
+// REMARK: 'torch.aten.view.dtype' stays: elements have another width
+// CHECK-LABEL: func.func @bits
+// CHECK-COUNT-2: torch.aten.view.dtype
+func.func @bits(%x: !torch.vtensor<[4],si8>) -> (!torch.vtensor<[4],f8E4M3FN>, !torch.vtensor<[2],f16>) {
+  %int5 = torch.constant.int 5
+  %int24 = torch.constant.int 24
+  %codes = torch.vtensor.literal(dense<[1, 2, 3, 4]> : tensor<4xsi8>) : !torch.vtensor<[4],si8>
+  %0 = torch.aten.view.dtype %x, %int24 : !torch.vtensor<[4],si8>, !torch.int -> !torch.vtensor<[4],f8E4M3FN>
+  %1 = torch.aten.view.dtype %codes, %int5 : !torch.vtensor<[4],si8>, !torch.int -> !torch.vtensor<[2],f16>
+  return %0, %1 : !torch.vtensor<[4],f8E4M3FN>, !torch.vtensor<[2],f16>
+}

@@ -347,3 +347,30 @@ func.func @large_divisor(%a: !torch.vtensor<[4],si32>) -> !torch.vtensor<[4],si3
   %0 = torch.aten.remainder.Scalar %a, %large : !torch.vtensor<[4],si32>, !torch.int -> !torch.vtensor<[4],si32>
   return %0 : !torch.vtensor<[4],si32>
 }
+
+// -----
+
+// Constants get another element type, and what is reinterpreted twice stays what it was.
+
+// CHECK-LABEL: func.func @bits
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x2xf32>)
+// CHECK-NEXT:    %[[BITS:.*]] = arith.constant dense<{{\[\[}}1.000000e+00, -1.000000e+00], [4.480000e+02, 0.000000e+00]]> : tensor<2x2xf8E4M3FN>
+// CHECK-NEXT:    %[[W:.*]] = "hipdnn.pointwise"(%[[BITS]]) {mode = "identity"} : (tensor<2x2xf8E4M3FN>) -> tensor<2x2xf32>
+// CHECK-NEXT:    %[[SMALL:.*]] = "hipdnn.pointwise"(%[[X]]) {mode = "identity"} : (tensor<2x2xf32>) -> tensor<2x2xf8E4M3FN>
+// CHECK-NEXT:    %[[WIDE:.*]] = "hipdnn.pointwise"(%[[SMALL]]) {mode = "identity"} : (tensor<2x2xf8E4M3FN>) -> tensor<2x2xf32>
+// CHECK-NEXT:    return %[[W]], %[[WIDE]]
+func.func @bits(%x: !torch.vtensor<[2,2],f32>) -> (!torch.vtensor<[2,2],f32>, !torch.vtensor<[2,2],f32>) {
+  %int1 = torch.constant.int 1
+  %int6 = torch.constant.int 6
+  %int24 = torch.constant.int 24
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %codes = torch.vtensor.literal(dense<[[56, -72], [126, 0]]> : tensor<2x2xsi8>) : !torch.vtensor<[2,2],si8>
+  %0 = torch.aten.view.dtype %codes, %int24 : !torch.vtensor<[2,2],si8>, !torch.int -> !torch.vtensor<[2,2],f8E4M3FN>
+  %1 = torch.aten.to.dtype %0, %int6, %false, %false, %none : !torch.vtensor<[2,2],f8E4M3FN>, !torch.int, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[2,2],f32>
+  %2 = torch.aten.to.dtype %x, %int24, %false, %false, %none : !torch.vtensor<[2,2],f32>, !torch.int, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[2,2],f8E4M3FN>
+  %3 = torch.aten.view.dtype %2, %int1 : !torch.vtensor<[2,2],f8E4M3FN>, !torch.int -> !torch.vtensor<[2,2],si8>
+  %4 = torch.aten.view.dtype %3, %int24 : !torch.vtensor<[2,2],si8>, !torch.int -> !torch.vtensor<[2,2],f8E4M3FN>
+  %5 = torch.aten.to.dtype %4, %int6, %false, %false, %none : !torch.vtensor<[2,2],f8E4M3FN>, !torch.int, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[2,2],f32>
+  return %1, %5 : !torch.vtensor<[2,2],f32>, !torch.vtensor<[2,2],f32>
+}

@@ -1,5 +1,7 @@
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions | FileCheck %s
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions --hipdnn-narrow-contractions | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions=target=gfx950,gfx1201 | FileCheck %s --check-prefix=NATIVE
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions=target=gfx950,gfx942 | FileCheck %s --check-prefix=MIXED
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // Bytes minus a zero point, and constants of whole numbers. The residual reads f16, too, so that
@@ -69,4 +71,61 @@ func.func @inexact(%x: tensor<4x4xi8>, %n: tensor<4x4xi32>) -> tensor<4x4xf32> {
   %8 = "hipdnn.pointwise"(%7, %4) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %9 = "hipdnn.pointwise"(%8, %6) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %9 : tensor<4x4xf32>
+}
+
+// -----
+
+// Floats of eight bits, one of them transposed after the conversion; and a constant that has only
+// such numbers, unlike the last one, whose numbers f16 has.
+
+// REMARK: 'hipdnn.matmul' op reads floats of 8 bits, which is exact here
+// CHECK-LABEL: @small_floats
+// CHECK-SAME: (%[[X:.*]]: tensor<4x8xf8E4M3FN>, %[[Y:.*]]: tensor<6x8xf8E5M2>)
+// CHECK: %[[T:.*]] = "hipdnn.view"(%[[Y]]) {offset = 0 : i64, strides = array<i64: 1, 8>} : (tensor<6x8xf8E5M2>) -> tensor<8x6xf8E5M2>
+// CHECK: "hipdnn.matmul"(%[[X]], %[[T]]) : (tensor<4x8xf8E4M3FN>, tensor<8x6xf8E5M2>) -> tensor<4x6xf32>
+// CHECK: %[[W:.*]] = arith.constant dense<4.480000e+02> : tensor<8x6xf8E4M3FN>
+// CHECK: "hipdnn.matmul"(%[[X]], %[[W]]) : (tensor<4x8xf8E4M3FN>, tensor<8x6xf8E4M3FN>) -> tensor<4x6xf32>
+// CHECK: "hipdnn.matmul"({{.*}}) : (tensor<4x8xf16>, tensor<8x6xf16>) -> tensor<4x6xf32>
+func.func @small_floats(%x: tensor<4x8xf8E4M3FN>, %y: tensor<6x8xf8E5M2>) -> (tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>) {
+  %w = arith.constant dense<448.0> : tensor<8x6xf32>
+  %more = arith.constant dense<449.0> : tensor<8x6xf32>
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<4x8xf8E4M3FN>) -> tensor<4x8xf32>
+  %1 = "hipdnn.pointwise"(%y) {mode = "identity"} : (tensor<6x8xf8E5M2>) -> tensor<6x8xf32>
+  %2 = "hipdnn.view"(%1) {offset = 0 : i64, strides = array<i64: 1, 8>} : (tensor<6x8xf32>) -> tensor<8x6xf32>
+  %3 = "hipdnn.matmul"(%0, %2) : (tensor<4x8xf32>, tensor<8x6xf32>) -> tensor<4x6xf32>
+  %4 = "hipdnn.matmul"(%0, %w) : (tensor<4x8xf32>, tensor<8x6xf32>) -> tensor<4x6xf32>
+  %5 = "hipdnn.matmul"(%0, %more) : (tensor<4x8xf32>, tensor<8x6xf32>) -> tensor<4x6xf32>
+  return %3, %4, %5 : tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>
+}
+
+// -----
+
+// More rows are multiplied as f16, unless matrix instructions of all targets multiply the bytes.
+
+// CHECK-LABEL: @many_rows
+// CHECK: %[[W:.*]] = arith.constant {{.*}} : tensor<8x6xf16>
+// CHECK: "hipdnn.matmul"(%{{.*}}, %[[W]]) : (tensor<9x8xf16>, tensor<8x6xf16>) -> tensor<9x6xf32>
+// NATIVE-LABEL: @many_rows
+// NATIVE: "hipdnn.matmul"(%arg0, %{{.*}}) : (tensor<9x8xf8E4M3FN>, tensor<8x6xf8E4M3FN>) -> tensor<9x6xf32>
+// MIXED-LABEL: @many_rows
+// MIXED: "hipdnn.matmul"({{.*}}) : (tensor<9x8xf16>, tensor<8x6xf16>) -> tensor<9x6xf32>
+func.func @many_rows(%x: tensor<9x8xf8E4M3FN>) -> tensor<9x6xf32> {
+  %w = arith.constant dense<2.0> : tensor<8x6xf8E4M3FN>
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<9x8xf8E4M3FN>) -> tensor<9x8xf32>
+  %1 = "hipdnn.pointwise"(%w) {mode = "identity"} : (tensor<8x6xf8E4M3FN>) -> tensor<8x6xf32>
+  %2 = "hipdnn.matmul"(%0, %1) : (tensor<9x8xf32>, tensor<8x6xf32>) -> tensor<9x6xf32>
+  return %2 : tensor<9x6xf32>
+}
+
+// -----
+
+// Some numbers of f8E5M2 are subnormal in f16.
+
+// CHECK-LABEL: @subnormal
+// CHECK: "hipdnn.matmul"(%arg0, %arg1) : (tensor<9x8xf8E5M2>, tensor<8x6xf8E5M2>) -> tensor<9x6xf32>
+func.func @subnormal(%x: tensor<9x8xf8E5M2>, %w: tensor<8x6xf8E5M2>) -> tensor<9x6xf32> {
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<9x8xf8E5M2>) -> tensor<9x8xf32>
+  %1 = "hipdnn.pointwise"(%w) {mode = "identity"} : (tensor<8x6xf8E5M2>) -> tensor<8x6xf32>
+  %2 = "hipdnn.matmul"(%0, %1) : (tensor<9x8xf32>, tensor<8x6xf32>) -> tensor<9x6xf32>
+  return %2 : tensor<9x6xf32>
 }

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import onnx
-from onnx import TypeProto, shape_inference
+from onnx import TensorProto, TypeProto, shape_inference
 
+from hipgraft.frontends.onnx.legalization.narrow import DECODE, ENCODE
 from hipgraft.frontends.onnx.limits import check_inference
 from hipgraft.ir.activity import doing
 
-_LIKE_FIRST = frozenset({"GroupNormalization"})
-"""The operators without inference in ONNX 1.23; their result has the type of the first operand."""
+_LIKE_FIRST = {"GroupNormalization": None, DECODE: TensorProto.FLOAT, ENCODE: TensorProto.INT8}
+"""The operators without inference in ONNX 1.23, and the element type of their result.
+
+None stands for that of the first operand; the shape is always that of the first operand.
+"""
 
 _SAME_NAMES = "already exists"
 """In the error of ONNX's propagation of extents if two bodies have values of the same name."""
@@ -82,7 +86,11 @@ def _tell_types(graph: onnx.GraphProto) -> bool:
     }
     for node in graph.node:
         if node.op_type in _LIKE_FIRST and node.output[0] not in types and node.input[0] in types:
-            told[node.output[0]] = types[node.input[0]]
+            kind = TypeProto()
+            kind.CopyFrom(types[node.input[0]])
+            element = _LIKE_FIRST[node.op_type]
+            kind.tensor_type.elem_type = element or kind.tensor_type.elem_type
+            told[node.output[0]] = kind
     results = {value.name: value for value in graph.output}
     for name, kind in told.items():
         value = results.get(name) or graph.value_info.add(name=name)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hipgraft.frontends.onnx.legalization.narrow import DECODE, ENCODE
 from hipgraft.ir import io as ir_io
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.torch_dialect import (
+    cast,
     constant_bool,
     constant_int,
-    constant_none,
     constant_str,
+    dtype_number,
     extents_and_element,
+    reinterpret,
     torch_op,
     vtensor_type,
 )
-
-_DTYPES = {"si8": 1, "si16": 2, "si32": 3, "si64": 4, "f16": 5, "f32": 6, "f64": 7, "bf16": 15}
-"""PyTorch's ScalarType numbers."""
 
 
 def make_torch_ops(module: ir.Module) -> None:
@@ -33,26 +33,33 @@ def make_torch_ops(module: ir.Module) -> None:
             op.erase()
 
 
-def _dtype(op: ir.Operation) -> int | None:
-    read = extents_and_element(op.results[0].type)
-    return None if read is None else _DTYPES.get(read[1])
+def _element(value: ir.Value) -> str | None:
+    read = extents_and_element(value.type)
+    return None if read is None else read[1]
 
 
 def _cast(op: ir.Operation) -> ir.Value | None:
     """Converts a cast to 16 bits, whose type number torch-mlir does not support."""
-    if _dtype(op) != _DTYPES["si16"]:
-        return None
-    no = constant_bool(False)
-    operands = [op.operands[0], constant_int(_DTYPES["si16"]), no, no, constant_none()]
-    return torch_op("aten.to.dtype", operands, [op.results[0].type]).result
+    return cast(op.operands[0], "si16") if _element(op.results[0]) == "si16" else None
 
 
 def _bit_cast(op: ir.Operation) -> ir.Value | None:
-    number = _dtype(op)
-    if number is None:
-        return None
-    operands = [op.operands[0], constant_int(number)]
-    return torch_op("aten.view.dtype", operands, [op.results[0].type]).result
+    element = _element(op.results[0]) or ""
+    return None if dtype_number(element) is None else reinterpret(op.operands[0], element)
+
+
+def _decode(op: ir.Operation) -> ir.Value | None:
+    """Converts bytes to the floats of eight bits that they encode, and these to f32."""
+    return cast(reinterpret(op.operands[0], _small_float(op)), "f32")
+
+
+def _encode(op: ir.Operation) -> ir.Value | None:
+    """Converts f32 to floats of eight bits, and these to the bytes that encode them."""
+    return reinterpret(cast(op.operands[0], _small_float(op)), "si8")
+
+
+def _small_float(op: ir.Operation) -> str:
+    return ir.StringAttr(op.attributes["torch.onnx.element"]).value
 
 
 _EXTREMA = {"max": "amax", "min": "amin"}
@@ -85,18 +92,18 @@ def _has(op: ir.Operation, name: str) -> bool:
 def _from_the_front(indices: ir.Value, shape: list[int | None], extent: int) -> ir.Value:
     """Converts indices to 64 bits; negative ones count from the end."""
     wide, truth = vtensor_type(shape, "si64"), vtensor_type(shape, "i1")
-    no = constant_bool(False)
-    number = constant_int(_DTYPES["si64"])
-    cast = torch_op("aten.to.dtype", [indices, number, no, no, constant_none()], [wide]).result
-    below = torch_op("aten.lt.Scalar", [cast, constant_int(0)], [truth]).result
-    moved = [cast, constant_int(extent), constant_int(1)]
+    wrapped = cast(indices, "si64")
+    below = torch_op("aten.lt.Scalar", [wrapped, constant_int(0)], [truth]).result
+    moved = [wrapped, constant_int(extent), constant_int(1)]
     other = torch_op("aten.add.Scalar", moved, [wide]).result
-    return torch_op("aten.where.self", [below, other, cast], [wide]).result
+    return torch_op("aten.where.self", [below, other, wrapped], [wide]).result
 
 
 _FORMS: dict[str, Callable[[ir.Operation], ir.Value | None]] = {
     "onnx.BitCast": _bit_cast,
     "onnx.Cast": _cast,
+    f"onnx.{DECODE}": _decode,
+    f"onnx.{ENCODE}": _encode,
     "onnx.ScatterElements": _scatter,
 }
 """The conversions by operator; None leaves it to torch-mlir."""

@@ -14,11 +14,11 @@ from hipgraft.ir.torch_dialect import (
     constant_int,
     constant_none,
     constant_str,
+    dtype_number,
     int_list,
     torch_op,
     vtensor_type,
 )
-from hipgraft.transforms.torch_to_hipdnn.constants import dtype_number
 
 Constant = float | str | list[int] | list[bool] | None
 
@@ -45,7 +45,7 @@ class Writer:
         """Casts a builtin tensor to a torch one, of the arithmetic's type if `wide` is set."""
         kind = ir.RankedTensorType(value.type)
         element = spelled(kind.element_type)
-        if dtype_number(element.removeprefix("s")) is None:
+        if dtype_number(element) is None:
             raise Declined("element-type", f"torch-mlir has no elements of type {element}")
         if element.startswith("u"):
             raise Declined("unsigned", "a fallback takes no unsigned integers")
@@ -63,7 +63,7 @@ class Writer:
         kind = vtensor_type(shape, element)
         if value.type == kind:
             return value
-        number = dtype_number(element.removeprefix("s"))
+        number = dtype_number(element)
         if number is None:
             raise Declined("element-type", f"torch-mlir has no elements of type {element}")
         no = constant_bool(False)

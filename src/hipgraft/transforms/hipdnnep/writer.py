@@ -14,13 +14,13 @@ from hipgraft.ir.symbols import symbol_of
 from hipgraft.ir.tensors import shape_of
 from hipgraft.ir.torch_dialect import (
     constant_int,
+    dtype_number,
     int_list,
     shape_and_element,
     torch_op,
     vtensor_type,
 )
 from hipgraft.transforms.hipdnn_to_torch.writer import spelled
-from hipgraft.transforms.torch_to_hipdnn.constants import dtype_number
 
 _CASTS = ("torch_c.from_builtin_tensor", "torch_c.to_builtin_tensor")
 
@@ -142,7 +142,7 @@ def _torch_type(value: ir.Value) -> ir.Type:
     kind = value.type
     if isinstance(kind, ir.RankedTensorType) and kind.has_static_shape:
         element = spelled(kind.element_type)
-        if dtype_number(element.removeprefix("s")) is not None:
+        if dtype_number(element) is not None:
             return vtensor_type(kind.shape, element)
     owner = value.owner.owner if isinstance(value.owner, ir.Block) else value.owner
     op = owner.operation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import attributes_of, defining_op
 from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.resources import constant_bytes
+from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.transforms.recognition.constants import Array, build_constant, constant_array
 from hipgraft.transforms.recognition.values import make_window, mode_of, splat_value, window
@@ -21,6 +24,9 @@ _ROUNDS = 1.5 * 2**23
 
 _LARGEST_INTEGER = 2048
 """All integers up to it are exact in f16."""
+
+_F16_HAS_NORMAL = ("f8E4M3FN", "f8E4M3FNUZ")
+"""The floats of eight bits whose numbers other than 0 are all normal in f16."""
 
 _DEPTH = 8
 """How many ops are looked at one after the other: quantising and dequantising takes no more."""
@@ -38,8 +44,64 @@ def is_exact_in_f16(value: ir.Value) -> bool:
     elements = constant_array(value)
     if elements is not None:
         return _has_f16(elements)
+    if str(converted_from(value)) in _F16_HAS_NORMAL:
+        return True
     found = integers_of(value)
     return found is not None and max(map(abs, found)) <= _LARGEST_INTEGER
+
+
+def converted_from(value: ir.Value) -> ir.FloatType | None:
+    """Returns the type of the floats of eight bits that a value was converted from, if it was."""
+    convert = _pointwise(window(value)[0], "identity")
+    element = None if convert is None else element_type_of(convert.operands[0])
+    return element if isinstance(element, ir.FloatType) and element.width == 8 else None
+
+
+def floats_of_eight_bits(op: ir.Operation) -> list[ir.Value] | None:
+    """Returns the floats of eight bits that all operands of an op were converted from.
+
+    Constants may have the numbers of the type that another operand was converted from. Views of the
+    floats, and constants, are built before the op.
+
+    Returns:
+        None if an operand is another, or strides cannot express its view of the floats.
+
+    Raises:
+        OpError: a constant's resource is missing.
+    """
+    stored = [_before_conversion(operand) for operand in op.operands]
+    kind = next((element_type_of(one[0]) for one in stored if one is not None), None)
+    if kind is None:
+        return None
+    constants: dict[ir.Value, Array] = {}
+    for operand, one in zip(op.operands, stored, strict=True):
+        elements = constant_array(operand) if one is None else None
+        if elements is not None and _has(elements, numpy_dtype(kind)):
+            constants[operand] = elements.astype(numpy_dtype(kind))
+        elif one is None:
+            return None
+    with ir.InsertionPoint(op), op.location:
+        return [
+            build_constant(constants[operand], kind, "exact") if one is None else make_window(*one)
+            for operand, one in zip(op.operands, stored, strict=True)
+        ]
+
+
+def _before_conversion(value: ir.Value) -> tuple[ir.Value, StridedView] | None:
+    """Returns the floats of eight bits that a value was converted from, and its window on them."""
+    base, view = window(value)
+    convert = defining_op(base)
+    if convert is None or converted_from(value) is None:
+        return None
+    stored, own = window(convert.operands[0])
+    seen = view.on_copied(own)
+    return None if seen is None else (stored, seen)
+
+
+def _has(elements: Array, kind: np.dtype[Any]) -> bool:
+    """Whether a type has all numbers."""
+    with np.errstate(over="ignore"):
+        return bool((elements.astype(kind).astype(elements.dtype) == elements).all())
 
 
 def in_f16(value: ir.Value, narrowed: dict[ir.Value, ir.Value]) -> ir.Value:
@@ -127,10 +189,10 @@ def _signed_byte() -> ir.Type:
 
 def _has_f16(elements: Array) -> bool:
     """Whether f16 has all numbers, none of them subnormal: those are zeros on gfx90a."""
-    with np.errstate(over="ignore"):
-        is_equal = (elements.astype(np.float16).astype(elements.dtype) == elements).all()
     sizes = np.abs(elements)
-    return bool(is_equal and (sizes[sizes > 0] >= np.finfo(np.float16).smallest_normal).all())
+    return _has(elements, np.dtype(np.float16)) and bool(
+        (sizes[sizes > 0] >= np.finfo(np.float16).smallest_normal).all()
+    )
 
 
 def _narrow(base: ir.Value) -> ir.Value:
@@ -150,7 +212,7 @@ def _narrow(base: ir.Value) -> ir.Value:
 def _evaluated(value: ir.Value, depth: int = _DEPTH) -> Array | None:
     """Returns the f32 elements of what is computed from constants alone, otherwise None."""
     op, element = defining_op(value), element_type_of(value)
-    if op is None or not depth or element not in (ir.F32Type.get(), _signed_byte()):
+    if op is None or not depth or not (element == ir.F32Type.get() or bit_width(str(element)) == 8):
         return None
     if op.name == "arith.constant":
         flat = np.frombuffer(constant_bytes(op), numpy_dtype(element))

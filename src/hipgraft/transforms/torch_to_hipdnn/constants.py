@@ -8,24 +8,6 @@ from hipgraft.ir.bindings import ir, passmanager
 
 _TO_ARITH = "builtin.module(func.func(convert-torch-to-arith))"
 
-_DTYPES = {
-    0: "ui8",
-    1: "i8",
-    2: "i16",
-    3: "i32",
-    4: "i64",
-    5: "f16",
-    6: "f32",
-    7: "f64",
-    11: "i1",
-    15: "bf16",
-    23: "f8E5M2",
-    24: "f8E4M3FN",
-    25: "f8E5M2FNUZ",
-    26: "f8E4M3FNUZ",
-}
-"""PyTorch's ScalarType numbers of the element types that programs here use."""
-
 
 def is_constant(value: ir.Value) -> bool:
     """Whether a torch value is a constant or a list of constants."""
@@ -54,16 +36,6 @@ def constant_value(value: ir.Value) -> Any:
     if kind == "bool":
         return bool(ir.IntegerAttr(attribute).value)
     return ir.StringAttr(attribute).value
-
-
-def dtype_name(number: int) -> str | None:
-    """Returns MLIR's name of PyTorch's ScalarType `number`, None if it is not used here."""
-    return _DTYPES.get(number)
-
-
-def dtype_number(name: str) -> int | None:
-    """Returns PyTorch's ScalarType number of an MLIR element type, None if it has none."""
-    return next((number for number, known in _DTYPES.items() if known == name), None)
 
 
 def literal_attribute(operation: ir.Operation, result_type: ir.RankedTensorType) -> ir.Attribute:

@@ -7,9 +7,12 @@ from functools import partial
 from typing import Any
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.element_types import bit_width
+from hipgraft.ir.torch_dialect import dtype_name
+from hipgraft.transforms.recognition.constants import build_constant, stored_elements
 from hipgraft.transforms.tensor_builder import Tensor
-from hipgraft.transforms.torch_to_hipdnn.constants import dtype_name
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.transforms.torch_to_hipdnn.truth import any_as_maximum
 
@@ -260,6 +263,22 @@ def _cast(dtype_index: int, converter: Converter, op: TorchOp) -> Sequence[Tenso
     return [converter.pointwise("identity", [tensor], element)]
 
 
+def _reinterpret(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """Retypes a constant, or takes back what another op reinterpreted."""
+    tensor, element = op.tensor(0), op.result_element()
+    source = op.operation.operands[0].owner
+    if not isinstance(source, ir.Block) and source.name == op.operation.name:
+        original = converter.tensor(source.operands[0])
+        if original.element_type == element:
+            return [original]
+    made = defining_op(tensor.base)
+    if made is None or made.name != "arith.constant" or not isinstance(element, ir.FloatType):
+        raise Declined("bits", "hipDNN does not reinterpret bits")
+    if bit_width(str(tensor.element_type)) != bit_width(str(element)):
+        raise Declined("widths", "elements have another width")
+    return [Tensor(build_constant(stored_elements(tensor.base), element, "bits"), tensor.view)]
+
+
 def _is_quantized_cast(tensor: Tensor, element: ir.Type) -> bool:
     """Whether a cast is one that quantised models do, to signed bytes or i32.
 
@@ -306,6 +325,7 @@ POINTWISE: dict[str, Conversion] = {
     "torch.aten.where.ScalarSelf": _where,
     "torch.aten.where.ScalarOther": _where,
     "torch.aten.to.dtype": partial(_cast, 1),
+    "torch.aten.view.dtype": _reinterpret,
     "torch.aten._to_copy": partial(_cast, 1),
     "torch.prims.convert_element_type": partial(_cast, 1),
 }

@@ -12,6 +12,7 @@ from hipgraft.ir.dtypes import float_info
 
 _F32_MANTISSA, _F32_BIAS = 23, 127
 _F32_INFINITY, _F32_NAN, _F32_SIGN = 0x7F800000, 0x7FC00000, -(1 << 31)
+_F16_EXPONENT, _F16_MANTISSA, _F16_BIAS, _F16_NAN = 5, 10, 15, 0x7E00
 
 
 @dataclass(frozen=True)
@@ -79,39 +80,32 @@ BYTES = {name: form for name, form in FORMATS.items() if form.width == 8}
 
 
 def decode(scalars: ScalarBuilder, bits: Scalar, form: SmallFloat) -> Scalar:
-    """Emits the number encoded by `bits`, an i32, in `form`, as f32."""
-    magnitude = _masked(scalars, bits, form.sign_bit - 1)
-    shift = _F32_MANTISSA - form.mantissa
-    aligned = _shifted(scalars, "arith.shli", magnitude, shift)
-    rebias = scalars.constant((_F32_BIAS - form.bias) << _F32_MANTISSA, "i32")
-    normal = _bitcast(scalars, scalars.op("arith.addi", aligned, rebias), "f32")
-    unit = scalars.constant(2.0 ** (1 - form.bias - form.mantissa), "f32")
-    tiny = scalars.op("arith.mulf", scalars.convert("arith.sitofp", magnitude, "f32"), unit)
-    is_tiny = scalars.compare("lt", magnitude, scalars.constant(1 << form.mantissa, "i32"))
-    number = scalars.select(is_tiny, tiny, normal)
-    sign = _shifted(scalars, "arith.shli", _masked(scalars, bits, form.sign_bit), 32 - form.width)
-    signed = scalars.op("arith.ori", _bitcast(scalars, number, "i32"), sign)
-    return _bitcast(scalars, _specials(scalars, bits, magnitude, signed, form), "f32")
+    """Emits the number encoded by `bits`, an i32, in `form`, as f16, which has all of them.
 
-
-def _specials(
-    scalars: ScalarBuilder, bits: Scalar, magnitude: Scalar, number: Scalar, form: SmallFloat
-) -> Scalar:
-    """Replaces the codes of infinities and NaN by their bits in f32."""
-    if not form.has_nan:
-        return number
-    nan = scalars.constant(_F32_NAN, "i32")
-    if form.negative_zero_is_nan:
-        is_nan = scalars.compare("eq", bits, scalars.constant(form.sign_bit, "i32"))
-        return scalars.select(is_nan, nan, number)
-    if form.has_infinity:
-        is_infinite = scalars.compare("eq", magnitude, scalars.constant(form.overflow, "i32"))
-        sign = _masked(scalars, number, _F32_SIGN)
-        infinity = scalars.op("arith.ori", sign, scalars.constant(_F32_INFINITY, "i32"))
-        number = scalars.select(is_infinite, infinity, number)
-    last = form.overflow if form.has_infinity else form.largest
-    is_nan = scalars.compare("gt", magnitude, scalars.constant(last, "i32"))
-    return scalars.select(is_nan, nan, number)
+    The bits are moved to where f16 has them. Then the ratio of the formats' units is multiplied.
+    """
+    placed = _shifted(scalars, "arith.shli", bits, 16 - form.width)
+    placed = scalars.convert("arith.trunci", placed, "i16")
+    more = _F16_EXPONENT - form.exponent
+    if more:  # copies of the sign come before the exponent
+        copies = ((1 << more) - 1) << (15 - more)
+        placed = _masked(scalars, _shifted(scalars, "arith.shrsi", placed, more), ~copies)
+    unit = scalars.constant(2.0 ** (_F16_BIAS - form.bias), "f16")
+    if not more and not form.has_infinity:  # the largest exponent of f16 means infinities and NaN
+        half = 1 << (_F16_EXPONENT - 2)
+        top = scalars.constant(1 << (form.width - 2), "i32")
+        is_large = scalars.compare("eq", scalars.op("arith.andi", bits, top), top)
+        less = scalars.constant(half << _F16_MANTISSA, "i16")
+        less = scalars.op("arith.subi", placed, less)
+        placed = scalars.select(is_large, less, placed)
+        large = scalars.constant(2.0 ** (_F16_BIAS - form.bias + half), "f16")
+        unit = scalars.select(is_large, large, unit)
+    if form.has_nan and not form.has_infinity:
+        code = bits if form.negative_zero_is_nan else _masked(scalars, bits, form.nan)
+        is_nan = scalars.compare("eq", code, scalars.constant(form.nan, "i32"))
+        placed = scalars.select(is_nan, scalars.constant(_F16_NAN, "i16"), placed)
+    number = _bitcast(scalars, placed, "f16")
+    return number if form.bias == _F16_BIAS else scalars.op("arith.mulf", number, unit)
 
 
 def encode(scalars: ScalarBuilder, value: Scalar, form: SmallFloat) -> Scalar:
@@ -188,11 +182,11 @@ def _tiny_code(scalars: ScalarBuilder, magnitude: Scalar, form: SmallFloat) -> S
 
 
 def _masked(scalars: ScalarBuilder, bits: Scalar, mask: int) -> Scalar:
-    return scalars.op("arith.andi", bits, scalars.constant(mask, "i32"))
+    return scalars.op("arith.andi", bits, scalars.constant(mask, bits.type))
 
 
 def _shifted(scalars: ScalarBuilder, op: str, bits: Scalar, by: int) -> Scalar:
-    return scalars.op(op, bits, scalars.constant(by, "i32"))
+    return scalars.op(op, bits, scalars.constant(by, bits.type))
 
 
 def _bitcast(scalars: ScalarBuilder, value: Scalar, element: str) -> Scalar:

@@ -25,10 +25,11 @@ from hipgraft.codegen.lowering.matmul.scalar_tiles import (
     tile_info,
 )
 from hipgraft.codegen.lowering.matmul.split import multiply_in_parts, parts_of_row
+from hipgraft.codegen.products import sharing_rows
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.batched_rows import batch_of, has_innermost_rows
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
-from hipgraft.codegen.workarounds.few_rows import SPARSE_ROWS, rows_to_add
+from hipgraft.codegen.workarounds.few_rows import SPARSE_ROWS, TILE_ROWS, rows_to_add
 from hipgraft.codegen.workarounds.transposed_depth import masked_in_depth
 from hipgraft.dialects.hipdnn import MatmulOp
 from hipgraft.ir.element_types import bit_width
@@ -50,6 +51,8 @@ def lower_matmul(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies into an accumulator and rounds once; joins products with the same left matrix."""
     if op.c in lowering.tensors:
         return [lowering.tensors[op.c]]
+    if multiplies_bytes(op, lowering.target):
+        return _multiplied(op, lowering, lowering.tensor(op.a), lowering.tensor(op.b))
     products = joined_products(op, lowering)
     if len(products) > 1 and not is_widened(op, lowering.target):
         return _joined(products, lowering)
@@ -72,10 +75,16 @@ def _joined(products: Sequence[MatmulOp], lowering: Lowering) -> list[Tensor]:
     return [lowering.tensors[products[0].c]]
 
 
+def multiplies_bytes(op: MatmulOp, target: Target) -> bool:
+    """Whether matrix instructions multiply the factors, which have 8-bit floats."""
+    elements = {element_of(value) for value in (op.a, op.b)}
+    return elements <= target.matrix_bytes and sharing_rows(op.operation) >= TILE_ROWS
+
+
 def is_widened(op: MatmulOp, target: Target) -> bool:
-    """Whether a factor has 8-bit floats, which are multiplied as f16 on AMDGPU."""
+    """Whether a factor has 8-bit floats that are multiplied as f16 on AMDGPU."""
     has_bytes = any(element_of(value) in BYTES for value in (op.a, op.b))
-    return has_bytes and target.kind is TargetKind.AMDGPU
+    return has_bytes and target.kind is TargetKind.AMDGPU and not multiplies_bytes(op, target)
 
 
 @alternative(MatmulOp, "materialized-widening", is_widened)

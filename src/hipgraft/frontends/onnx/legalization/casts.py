@@ -9,7 +9,6 @@ from hipgraft.frontends.onnx.legalization.narrow import (
     SMALL_FLOATS,
     TYPES,
     Narrow,
-    partial_encode,
 )
 from hipgraft.frontends.onnx.legalization.unsigned import as_float
 from hipgraft.frontends.onnx.legalization.writer import Refused, Writer
@@ -33,7 +32,7 @@ def cast_node(writer: Writer) -> None:
     elif after in SMALL_FLOATS:
         wide = value if element == TensorProto.FLOAT else writer.cast(value, TensorProto.FLOAT)
         saturates = bool(writer.attribute("saturate", 1))
-        writer.result(partial_encode(SMALL_FLOATS[after], saturates)(writer, wide))
+        writer.result(SMALL_FLOATS[after].encode(writer, wide, saturates))
     else:
         writer.result(_encoded(writer, value, element, target))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 
 import ml_dtypes
 import numpy as np
@@ -80,129 +81,69 @@ def _same(writer: Writer, x: str) -> str:
     return x
 
 
-@dataclass(frozen=True)
-class SmallFloat:
-    """A float of at most eight bits.
+DECODE, ENCODE = "DecodeFloat", "EncodeFloat"
+"""Our own operators between bytes and the f32 values of the floats of eight bits that they encode.
 
-    Attributes:
-        name: as MLIR spells it.
-        dtype: NumPy's.
-        mantissa: its bits.
-        least: exponent of the least normal number.
-        largest: code of the largest finite number.
-        overflow: code of numbers that are too large and are not saturated.
-        nan: code of NaN.
-        has_negative_zero: whether a zero has a sign.
-    """
+Their attribute `element` is the float's name in MLIR. Numbers out of range become NaN or infinite.
+"""
+
+
+@dataclass(frozen=True)
+class _Float8:
+    """A float of eight bits: its name in MLIR and the largest finite number."""
 
     name: str
-    dtype: np.dtype
-    mantissa: int
-    least: int
-    largest: int
-    overflow: int
-    nan: int
-    has_negative_zero: bool = True
+    largest: float
+    bits = 8
 
-    @property
-    def sign(self) -> int:
-        """The code of a negative zero."""
-        return 8 if self.largest < 8 else 128
+    def decode(self, writer: Writer, x: str) -> str:
+        return writer.op(DECODE, x, element=self.name)
 
-    def narrow(self) -> Narrow:
-        """Returns the representation of the type."""
-        return Narrow(
-            self.name,
-            8 if self.sign == 128 else 4,
-            _INT8,
-            _FLOAT,
-            self._decode,
-            partial_encode(self, True),
-        )
+    def encode(self, writer: Writer, x: str, saturate: bool = True) -> str:
+        if saturate:  # numbers, not NaN, which `Clip` may replace
+            for op, bound in (("Greater", self.largest), ("Less", -self.largest)):
+                limit = writer.const(np.float32(bound))
+                x = writer.op("Where", writer.op(op, x, limit), limit, x)
+        return writer.op(ENCODE, x, element=self.name)
 
-    def values(self) -> Array:
-        """Returns the value of each code."""
-        codes = np.arange(256, dtype=np.uint8)
-        return codes.view(self.dtype).astype(np.float32)
 
-    def _decode(self, writer: Writer, x: str) -> str:
+class _Float4:
+    """`f4E2M1FN`, which has no infinities and no NaN; conversions saturate."""
+
+    name, bits = "f4E2M1FN", 4
+    _DTYPE = np.dtype(ml_dtypes.float4_e2m1fn)
+
+    def decode(self, writer: Writer, x: str) -> str:
         codes = low_bits(writer, writer.cast(x, _INT32), 8, _INT32)
-        return writer.op("Gather", writer.const(self.values()), codes)
+        values = np.arange(256, dtype=np.uint8).view(self._DTYPE).astype(np.float32)
+        return writer.op("Gather", writer.const(values), codes)
 
-    def encode(self, writer: Writer, x: str, *, saturate: bool) -> str:
-        """Rounds f32 to the nearest code, ties to even."""
-
-        def scalar(value: float) -> str:
-            return writer.const(np.float32(value))
-
-        largest = float(self.values()[self.largest])
-        size = writer.op("Min", writer.op("Abs", x), scalar(4 * largest))
-        quantum, steps = self._quantum(writer, size, largest)
-        parts = writer.op("Round", writer.op("Div", size, quantum))
-        code = writer.op("Add", writer.op("Mul", steps, scalar(1 << self.mantissa)), parts)
-        overflow = self.largest if saturate else self.overflow
-        fits = writer.op("LessOrEqual", code, scalar(self.largest))
-        code = writer.op("Where", fits, code, scalar(overflow))
-        inverse = writer.op("Reciprocal", x)
-        is_negative = writer.op("Less", inverse, scalar(0))
+    def encode(self, writer: Writer, x: str, saturate: bool = True) -> str:
+        """Counts the middles between codes that are smaller; ties are rounded to even codes."""
+        size, code = writer.op("Abs", x), writer.like(0, _FLOAT)
+        for op, middle in zip(cycle(("Greater", "GreaterOrEqual")), self._middles(), strict=False):
+            is_larger = writer.op(op, size, writer.const(middle))
+            code = writer.op("Add", code, writer.cast(is_larger, _FLOAT))
         # The inverse shows the sign of -0, but not that of the least numbers and of infinities.
-        is_negative = writer.op("Or", is_negative, writer.op("Less", x, scalar(0)))
-        if not self.has_negative_zero:
-            is_number = writer.op("And", writer.op("Greater", code, scalar(0)), fits)
-            is_number = is_number if not saturate else writer.op("Greater", code, scalar(0))
-            is_negative = writer.op("And", is_negative, is_number)
-        signed = writer.op("Add", code, scalar(self.sign))
-        code = writer.op("Where", is_negative, signed, code)
-        code = writer.op("Where", writer.op("IsNaN", x), scalar(self.nan), code)
-        return TYPES[TensorProto.UINT8].encode(writer, writer.cast(code, _INT32))
+        zero = writer.like(0, _FLOAT)
+        is_negative = writer.op("Less", writer.op("Reciprocal", x), zero)
+        is_negative = writer.op("Or", is_negative, writer.op("Less", x, zero))
+        sign = writer.op("Where", is_negative, writer.like(8, _FLOAT), zero)
+        code = writer.op("Add", code, sign)
+        code = writer.op("Where", writer.op("IsNaN", x), writer.like(8, _FLOAT), code)
+        return writer.cast(code, _INT8)
 
-    def _quantum(self, writer: Writer, size: str, largest: float) -> tuple[str, str]:
-        """Writes the spacing of numbers around `size`, and its binade above the least one.
-
-        It halves `size`, which is exact, because ONNX has no operator for exponents.
-        """
-
-        def scalar(value: float) -> str:
-            return writer.const(np.float32(value))
-
-        binades = int(np.log2(4 * largest)) - self.least
-        quantum, steps, rest = scalar(2.0 ** (self.least - self.mantissa)), scalar(0), size
-        step = 1 << binades.bit_length()
-        while step := step >> 1:
-            is_large = writer.op("GreaterOrEqual", rest, scalar(2.0 ** (self.least + step)))
-            factor = writer.op("Where", is_large, scalar(2.0**step), scalar(1))
-            rest = writer.op("Div", rest, factor)
-            quantum = writer.op("Mul", quantum, factor)
-            more = writer.op("Where", is_large, scalar(step), scalar(0))
-            steps = writer.op("Add", steps, more)
-        return quantum, steps
+    def _middles(self) -> Array:
+        values = np.arange(8, dtype=np.uint8).view(self._DTYPE).astype(np.float32)
+        return (values[1:] + values[:-1]) / 2
 
 
-def partial_encode(kind: SmallFloat, saturate: bool) -> Callable[[Writer, str], str]:
-    """Returns `encode` of a float with or without saturation."""
-
-    def encode(writer: Writer, x: str) -> str:
-        return kind.encode(writer, x, saturate=saturate)
-
-    return encode
-
-
-SMALL_FLOATS: dict[int, SmallFloat] = {
-    TensorProto.FLOAT8E4M3FN: SmallFloat(
-        "f8E4M3FN", np.dtype(ml_dtypes.float8_e4m3fn), 3, -6, 0x7E, 0x7F, 0x7F
-    ),
-    TensorProto.FLOAT8E4M3FNUZ: SmallFloat(
-        "f8E4M3FNUZ", np.dtype(ml_dtypes.float8_e4m3fnuz), 3, -7, 0x7F, 0x80, 0x80, False
-    ),
-    TensorProto.FLOAT8E5M2: SmallFloat(
-        "f8E5M2", np.dtype(ml_dtypes.float8_e5m2), 2, -14, 0x7B, 0x7C, 0x7F
-    ),
-    TensorProto.FLOAT8E5M2FNUZ: SmallFloat(
-        "f8E5M2FNUZ", np.dtype(ml_dtypes.float8_e5m2fnuz), 2, -15, 0x7F, 0x80, 0x80, False
-    ),
-    TensorProto.FLOAT4E2M1: SmallFloat(
-        "f4E2M1FN", np.dtype(ml_dtypes.float4_e2m1fn), 1, 0, 7, 7, 8
-    ),
+SMALL_FLOATS: dict[int, _Float8 | _Float4] = {
+    TensorProto.FLOAT8E4M3FN: _Float8("f8E4M3FN", 448),
+    TensorProto.FLOAT8E4M3FNUZ: _Float8("f8E4M3FNUZ", 240),
+    TensorProto.FLOAT8E5M2: _Float8("f8E5M2", 57344),
+    TensorProto.FLOAT8E5M2FNUZ: _Float8("f8E5M2FNUZ", 57344),
+    TensorProto.FLOAT4E2M1: _Float4(),
 }
 """Small floats by type."""
 
@@ -229,6 +170,9 @@ TYPES: dict[int, Narrow] = {
     TensorProto.UINT2: _unsigned("ui2", 2, _INT8, _INT32),
     TensorProto.INT2: _signed("i2", 2),
     TensorProto.FLOAT8E8M0: Narrow("f8E8M0FNU", 8, _INT8, _FLOAT, _decode_scale, _encode_scale),
-    **{number: kind.narrow() for number, kind in SMALL_FLOATS.items()},
+    **{
+        number: Narrow(kind.name, kind.bits, _INT8, _FLOAT, kind.decode, kind.encode)
+        for number, kind in SMALL_FLOATS.items()
+    },
 }
 """Narrow types by their numbers in `TensorProto.DataType`."""

@@ -113,12 +113,18 @@ def _dequantize(writer: Writer) -> None:
     if stored is not None:  # then kernels need not extend signs
         x = writer.const(stored.astype(np.int8))
     value = writer.cast(block.spread(x), carrier)
-    if writer.has_input(2):
+    if writer.has_input(2) and may_differ_from_zero(writer, writer.node.input[2]):
         zero = writer.cast(block.small(writer.node.input[2]), carrier)
         value = writer.op("Sub", value, zero)
     wide = writer.cast(block.small(scale), _FLOAT)
     y = writer.op("Mul", writer.cast(value, _FLOAT), wide)
     writer.result(writer.cast(block.joined(y), result))
+
+
+def may_differ_from_zero(writer: Writer, name: str) -> bool:
+    """Returns whether zero points are not known to be 0."""
+    elements = writer.graph.constants.get(name)
+    return elements is None or bool(np.any(elements != 0))
 
 
 class _Blocks:

@@ -1,8 +1,8 @@
 """Rewrites contractions between `DequantizeLinear` and `QuantizeLinear`, as quantisers write them.
 
-Scales are moved behind the contraction, which then is one of integers: `(a·s) · (b·t)` becomes
-`(a · b) · (s·t)`. Bytes between the two operators are signed, for which there are matrix
-instructions.
+Scales are moved behind the contraction, which then is one of integers or of floats of eight bits:
+`(a·s) · (b·t)` becomes `(a · b) · (s·t)`. Bytes between the two operators are signed, for which
+there are matrix instructions.
 """
 
 from __future__ import annotations
@@ -14,13 +14,19 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, numpy_helper
 
-from hipgraft.frontends.onnx.legalization.byte_products import Factor, product_of_bytes
-from hipgraft.frontends.onnx.legalization.quantization import shifted
+from hipgraft.frontends.onnx.legalization.byte_products import (
+    Factor,
+    is_product_of_bytes,
+    product_of_bytes,
+)
+from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS
+from hipgraft.frontends.onnx.legalization.quantization import may_differ_from_zero, shifted
 from hipgraft.frontends.onnx.legalization.writer import GraphInfo, Writer
 from hipgraft.frontends.onnx.order import makers_of, names_read
 from hipgraft.ir.diagnostics import Declined
 
 _FLOAT, _INT8, _UINT8 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.UINT8
+_BYTES = {_INT8, _UINT8, *(number for number, kind in SMALL_FLOATS.items() if kind.bits == 8)}
 _DOMAINS = ("", "ai.onnx")
 
 
@@ -56,7 +62,7 @@ class _Dequantized:
     """An operand that is `(x - zero) · scale`.
 
     Attributes:
-        x: bytes.
+        x: integers or floats of a byte each.
         scale: one f32, or one for each index of a dimension.
         zero: their zero points; empty if they are 0.
         axis: that dimension, as the node gives it; None if there is one scale.
@@ -78,13 +84,14 @@ class _Dequantized:
             raise Declined("not-dequantized", "an operand is not dequantised")
         writer = Writer(node, graph)
         x, scale = node.input[:2]
-        if writer.element(x) not in (_INT8, _UINT8) or writer.element(scale) != _FLOAT:
+        if writer.element(x) not in _BYTES or writer.element(scale) != _FLOAT:
             raise Declined("type", "an operand has not bytes and a scale of f32")
         if writer.attribute("block_size", 0):
             raise Declined("blocks", "an operand has scales for blocks")
         is_one = int(np.prod(writer.shape(scale))) == 1
         axis = None if is_one else int(writer.attribute("axis", 1)) % len(writer.shape(x))
-        return cls(x, scale, node.input[2] if writer.has_input(2) else "", axis)
+        has_zero = writer.has_input(2) and may_differ_from_zero(writer, node.input[2])
+        return cls(x, scale, node.input[2] if has_zero else "", axis)
 
     def aligned(self, writer: Writer, name: str, ones: int) -> str:
         """Reshapes scales or zero points: one becomes a scalar, after others come `ones` of 1."""
@@ -136,7 +143,7 @@ def _matmul(writer: Writer, makers: _Makers) -> None:
     b.check_axis(rank - 1)
     if min(rank, len(writer.shape(a.x))) < 2 or (b.axis is not None and rank > 2):
         raise Declined("rank", "an operand is a vector, or a stack of matrices with many scales")
-    if _sums_are_constant(writer, a, b):
+    if is_product_of_bytes(writer, a.x, b.x) and _sums_are_constant(writer, a, b):
         product = product_of_bytes(writer, Factor(a.x, a.zero), Factor(b.x, b.zero))
     else:
         product = writer.op("MatMul", a.shifted(writer, 0), b.shifted(writer, 0))
@@ -151,6 +158,7 @@ def _gemm(writer: Writer, makers: _Makers) -> None:
         raise Declined("factors", "the product or the bias has a factor")
     data = writer.mapped_data(b.x) if is_transposed else None
     is_plain = not writer.attribute("transA", 0) and (data is not None or not is_transposed)
+    is_plain = is_plain and is_product_of_bytes(writer, a.x, b.x)
     if is_plain and _sums_are_constant(writer, a, b):
         columns = b.x if data is None else writer.const(data.T)
         product = product_of_bytes(writer, Factor(a.x, a.zero), Factor(columns, b.zero))
@@ -256,7 +264,7 @@ def _is_inverse(quantize: NodeProto, dequantize: NodeProto, graph: GraphInfo) ->
     is_plain = not {one.name for one in quantize.attribute} & {"block_size", "precision"}
     # More than eight bits may not survive a multiplication in f16.
     kinds = {graph.elements.get(name) for name in (quantize.output[0], dequantize.input[0])}
-    return is_same and is_one and is_plain and kinds in ({_INT8}, {_UINT8})
+    return is_same and is_one and is_plain and len(kinds) == 1 and kinds <= _BYTES
 
 
 def _are_equal(left: str, right: str, graph: GraphInfo) -> bool:
