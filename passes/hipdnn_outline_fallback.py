@@ -20,9 +20,11 @@ from hipgraft.transforms.outlining import (
     BodyBuilder,
     Group,
     Grouping,
+    boundary,
     operand_layouts,
     outline,
 )
+from hipgraft.transforms.partition.rules import MAX_BINDINGS
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_type, is_tensor
 
 _LEAVING = frozenset({"torch_c.to_builtin_tensor", "migraphx.mlir.as.logical.shape"})
@@ -98,12 +100,20 @@ class _Placement:
         grouping: receives the ops.
         fuse: whether connected ops may share a group.
         lookups: numbers of lookups, by ops that share a group only with ops of the same lookup.
+        many: ops that would have too many operands and results together.
     """
 
-    def __init__(self, grouping: Grouping, fuse: bool, lookups: Mapping[ir.Operation, int]):
+    def __init__(
+        self,
+        grouping: Grouping,
+        fuse: bool,
+        lookups: Mapping[ir.Operation, int],
+        many: set[ir.Operation],
+    ):
         self._grouping = grouping
         self._fuse = fuse
         self._lookups = lookups
+        self._many = many
         self._lookup_of: dict[int, int] = {}
 
     def place(self, op: ir.Operation) -> None:
@@ -120,6 +130,7 @@ class _Placement:
         for group in sorted(candidates, key=lambda group: group.level, reverse=True):
             if grouping.can_join(op, group):
                 others = [one for one in grouping.mergeable(op, group) if self._fits(op, one)]
+                others = [] if op in self._many else others
                 grouping.join(op, group)
                 for other in others:
                     grouping.merge(other, group)
@@ -130,9 +141,25 @@ class _Placement:
 
     def _fits(self, op: ir.Operation, group: Group) -> bool:
         """Whether `op` reads the group's results, as hipDNN ops do, or belongs to its lookup."""
+        if (
+            not self._many.isdisjoint((op, *group.ops))
+            and _bindings([*group.ops, op]) > MAX_BINDINGS
+        ):
+            return False
         return op.name.startswith("hipdnn.") or self._lookup_of.get(id(group)) == self._lookups.get(
             op
         )
+
+
+def _bindings(ops: Sequence[ir.Operation]) -> int:
+    """Returns how many operands and results a group of ops has at most."""
+    made = {result for op in ops for result in op.results}
+    return len(made | {value for op in ops for value in _reads(op)})
+
+
+def _is_large(group: Group) -> bool:
+    """Whether a group would be a kernel with more operands and results than IREE supports."""
+    return group.outlined and sum(map(len, boundary(group, _reads))) > MAX_BINDINGS
 
 
 def _cast(direction: str, value: ir.Value, kind: ir.Type, location: ir.Location) -> ir.Value:
@@ -297,12 +324,23 @@ class HipdnnOutlineFallbackPass(Pass):
             _erase_unread(block)
             _own_results(block, state)
 
+    def _grouped(self, block: ir.Block) -> Grouping:
+        """Groups the ops; those of groups with too many operands and results form smaller ones."""
+        lookups, many = separate(block), set[ir.Operation]()
+        ops = [op.operation for op in block.operations][:-1]
+        while True:
+            grouping = Grouping(_reads)
+            placement = _Placement(grouping, self.fuse, lookups, many)
+            for op in ops:
+                if not _is_copied(op):
+                    placement.place(op)
+            large = {op for group in grouping.groups if _is_large(group) for op in group.ops}
+            if large <= many:
+                return grouping
+            many |= large
+
     def _outline_block(self, block: ir.Block, first: int, state: PassState) -> int:
-        grouping = Grouping(_reads)
-        placement = _Placement(grouping, self.fuse, separate(block))
-        for op in [op.operation for op in block.operations][:-1]:
-            if not _is_copied(op):
-                placement.place(op)
+        grouping = self._grouped(block)
 
         def make(
             group: Group, number: int, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]

@@ -1,8 +1,9 @@
-"""Constant operands whose results ONNX's reference implementation gets wrong, so nothing folds."""
+"""Constant operands whose results ONNX's reference implementation gets wrong."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -11,6 +12,7 @@ from benchmark_modules import benchmark
 from onnx import TensorProto, helper
 from small_onnx import F32, drawn, save
 
+import hipgraft
 from hipgraft.frontends.onnx.model import read_model
 
 I64 = TensorProto.INT64
@@ -45,3 +47,27 @@ def test_constants(
     (wanted,) = session.run(None, {})
     results = benchmark("differential").evaluate(read_model(path), [])
     np.testing.assert_allclose(results[0], wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [1000, 5000])  # evaluated by the frontend, and by a pass
+@pytest.mark.parametrize(
+    ("op", "function"),
+    [
+        ("ReduceMean", lambda w: w.mean(1, keepdims=True)),
+        ("ReduceL2", lambda w: np.sqrt((w * w).sum(1, keepdims=True))),
+        ("ReduceLogSum", lambda w: np.log(w.sum(1, keepdims=True))),
+    ],
+)
+def test_sums_of_sixteen_bits(tmp_path: Path, op: str, function: Any, columns: int) -> None:
+    """Partial sums of these constants do not fit into their type."""
+    w = np.random.default_rng(0).uniform(200, 400, (3, columns)).astype(np.float16)
+    inputs = {"x": np.zeros((3, 1), np.float16)}
+    nodes = [
+        helper.make_node(op, ["w", "axes"], ["reduced"]),
+        helper.make_node("Add", ["x", "reduced"], ["y"]),
+    ]
+    outputs, constants = [("y", TensorProto.FLOAT16)], {"w": w, "axes": np.array([1])}
+    path = save(tmp_path / "m.onnx", nodes, inputs, outputs, constants)
+    (found,) = hipgraft.compile(path, "cpu").run([*inputs.values()])
+    np.testing.assert_allclose(found, function(w.astype(np.float64)), rtol=2e-3)

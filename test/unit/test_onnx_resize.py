@@ -84,6 +84,13 @@ def test_kept_aspect_ratio(tmp_path, policy, mode):
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_more_elements_for_each_result_than_a_kernel_has_operands(tmp_path):
+    inputs = {"x": drawn(1, 1, 64, 64)}
+    constants = {"s": np.array([1, 1, 1 / 16, 1 / 16], np.float32)}
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear", antialias=1)
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants), inputs)
+
+
 def test_scales_that_are_inputs(tmp_path):
     inputs = {"x": drawn(1, 1, 6, 6), "scales": np.array([1, 1, 0.5, 0.5], np.float32)}
     node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="linear", antialias=1)

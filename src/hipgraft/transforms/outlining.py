@@ -153,7 +153,7 @@ def outline(block: ir.Block, grouping: Grouping, make: MakeContainer, first: int
             for op in group.ops:
                 op.move_before(terminator)
             continue
-        inputs, outputs = _border(group, grouping.reads)
+        inputs, outputs = boundary(group, grouping.reads)
         with ir.InsertionPoint(terminator):
             results = make(group, number, inputs, outputs)
         number += 1
@@ -199,7 +199,7 @@ def _sources(group: Group, grouping: Grouping) -> set[Group]:
     return {other for other in found if other is not None and other is not group}
 
 
-def _border(group: Group, reads: Reads) -> tuple[list[ir.Value], list[ir.Value]]:
+def boundary(group: Group, reads: Reads) -> tuple[list[ir.Value], list[ir.Value]]:
     """Returns the values that a group reads from outside, and those that are read outside."""
     made = {result for op in group.ops for result in op.results}
     inputs = dict.fromkeys(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import NodeProto, numpy_helper
@@ -32,6 +33,11 @@ _FOLDS = frozenset(
      "Unsqueeze", "Where", "Xor"}
 )  # fmt: skip
 """What computes shapes, indices and tables; the evaluator gets several other operators wrong."""
+
+_SUMS = frozenset({"CumSum", "MatMul", "Mean", "ReduceMean", "ReduceProd", "ReduceSum", "Sum"})
+"""The operators that are evaluated in f32 if their operands have 16 bits."""
+
+_NARROW = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
 _Constants = dict[str, np.ndarray]
 
@@ -208,14 +214,21 @@ def evaluate(
         [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in outputs],
     )
     single = onnx.helper.make_model(graph, opset_imports=model.opset_import)
+    # NumPy rounds each partial sum of 16 bits, which may also overflow.
+    narrow = [one.dtype for one in inputs.values() if one.dtype in _NARROW]
+    is_wide = bool(narrow) and node.op_type in _SUMS
+    operands = {
+        name: one.astype(np.float32) if is_wide and one.dtype in _NARROW else one
+        for name, one in inputs.items()
+    }
     try:
-        with memory_limit(_MOST_MEMORY):
-            values = ReferenceEvaluator(single).run(outputs, dict(inputs))
+        with memory_limit(_MOST_MEMORY), np.errstate(all="ignore"):
+            values = ReferenceEvaluator(single).run(outputs, operands)
     except Exception:  # an op or type that the evaluator does not know stays in the graph
         return None
     if any(isinstance(value, list) for value in values):  # a sequence of tensors
         return None
-    arrays = [np.asarray(value) for value in values]
+    arrays = [np.asarray(value, narrow[0] if is_wide else None) for value in values]
     if any(array.size > most_elements or array.dtype == object for array in arrays):
         return None
     return dict(zip(outputs, arrays, strict=True))
