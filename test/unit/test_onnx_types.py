@@ -210,6 +210,40 @@ def test_small_floats_by_gpu_code(tmp_path, kind, architecture):
     )
 
 
+def test_a_scalar_of_eight_bits(tmp_path):
+    """IREE's compiler crashes where it reinterprets the bits of a scalar."""
+    x = {"q": np.array([1, -2, 448], ml_dtypes.float8_e4m3fn)}
+    x |= {"s": np.array(0.5, np.float32), "z": np.array(0, ml_dtypes.float8_e4m3fn)}
+    model = model_of(
+        [
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+            helper.make_node("Cast", ["s"], ["e"], to=TensorProto.FLOAT8E5M2),
+        ],
+        x,
+        {"y": (TensorProto.FLOAT, [3]), "e": (TensorProto.FLOAT8E5M2, [])},
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    y, e = hipgraft.compile(tmp_path / "m.onnx", "cpu").run([*x.values()])
+    np.testing.assert_array_equal(y, np.array([0.5, -1, 224], np.float32))
+    assert e.shape == () and float(e) == 0.5
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_group_norms_of_sixteen_bits(tmp_path, dtype):
+    """Their sums exceed f16; by default, their statistics are f32."""
+    x = np.random.default_rng(0).normal(500, 50, (1, 4, 16, 16)).astype(dtype)
+    node = helper.make_node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=2)
+    parameters = {"s": np.ones(4, dtype), "b": np.zeros(4, dtype)}
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    model = model_of([node], {"x": x}, {"y": (kind, x.shape)}, parameters, opset=21)
+    onnx.save(model, tmp_path / "m.onnx")
+    (found,) = hipgraft.compile(tmp_path / "m.onnx", "cpu").run([x])
+    groups = x.astype(np.float64).reshape(1, 2, -1)
+    expected = (groups - groups.mean(2, keepdims=True)) / groups.std(2, keepdims=True)
+    found = np.asarray(found, np.float64).reshape(groups.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-2)
+
+
 def test_all_types_have_a_name_and_a_storage():
     assert set(SMALL_FLOATS) <= set(TYPES)
     sizes = {kind.storage for kind in TYPES.values()}

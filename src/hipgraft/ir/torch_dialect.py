@@ -158,8 +158,17 @@ def cast(x: ir.Value, element: str) -> ir.Value:
 
 
 def reinterpret(x: ir.Value, element: str) -> ir.Value:
-    """Creates an `aten.view.dtype`, of the same bits, as an element type in torch's spelling."""
-    return _retyped("aten.view.dtype", x, element, [])
+    """Creates an `aten.view.dtype`, of the same bits, as an element type in torch's spelling.
+
+    A scalar gets a dimension meanwhile, without which IREE's compiler crashes.
+    """
+    read = extents_and_element(x.type)
+    if read is None or read[0]:
+        return _retyped("aten.view.dtype", x, element, [])
+    zero = constant_int(0)
+    line = torch_op("aten.unsqueeze", [x, zero], [vtensor_type([1], read[1])]).result
+    bits = _retyped("aten.view.dtype", line, element, [])
+    return torch_op("aten.squeeze.dim", [bits, zero], [vtensor_type([], element)]).result
 
 
 def _retyped(name: str, x: ir.Value, element: str, others: Sequence[ir.Value]) -> ir.Value:

@@ -2,11 +2,14 @@
 
     python -m hipgraft.onnx_backend --suite node [-j 2] [--filter REGEX] [--sample N] [--json FILE]
                                     [--again FILE] [--kinds wrong,abort] [--device emulator:gfx942]
+                                    [--element f16]
     python -m hipgraft.onnx_backend --device onnxruntime
 
 A case passes, is rejected with a one-line error, is wrong, aborts the process, ends in a
 traceback, or takes too long. `--json` stores outcomes; `--again` repeats an earlier run's
 cases with an outcome in `--kinds`. The status is 1 if a case neither passes nor is rejected.
+`--element` replaces f32 by another type; results are compared with those of ONNX's reference
+implementation in f32, for rounded inputs.
 With `--device onnxruntime`, sessions of ONNX Runtime run the cases by hipgraft's provider, and by
 ONNX Runtime's own where that takes no node.
 """
@@ -32,6 +35,7 @@ from onnx import numpy_helper
 
 from hipgraft.ir.command_line import Parser
 from hipgraft.onnx_backend.cases import OUTCOMES, Case, Outcome, check, run_contained
+from hipgraft.onnx_backend.narrowed import ELEMENTS, narrowed
 from hipgraft.onnx_backend.sessions import TAKEN, check_session
 
 _NEEDED = (
@@ -90,6 +94,8 @@ def main() -> int:
     if options.again:
         former = json.loads(Path(options.again).read_text())
     chosen = [case for case in cases.values() if _is_chosen(case.name, options, former)]
+    if options.element:
+        chosen = [one for case in chosen if (one := narrowed(case, options.element)) is not None]
     if options.sample:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
     _warm_up(options.device)
@@ -128,6 +134,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--again", default="", help="outcomes of a former run")
     parser.add_argument("--kinds", default="refused,wrong,abort,traceback,timeout")
     parser.add_argument("--device", default="cpu", help="or emulator:ARCHITECTURE, onnxruntime")
+    parser.add_argument("--element", choices=ELEMENTS, help="type of the tensors of f32")
     parser.add_argument("--stage", default="", help="compile as far as this stage only")
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_args()

@@ -16,7 +16,7 @@ import onnx
 from onnx import NodeProto, TensorProto
 
 from hipgraft.frontends.onnx.legalization.blocks import BLOCKS
-from hipgraft.frontends.onnx.legalization.casts import bit_cast, shrink
+from hipgraft.frontends.onnx.legalization.casts import shrink
 from hipgraft.frontends.onnx.legalization.contributed import (
     CONTRIBUTED,
     CONTRIBUTED_DOMAIN,
@@ -31,8 +31,8 @@ from hipgraft.frontends.onnx.legalization.functions import FUNCTIONS
 from hipgraft.frontends.onnx.legalization.grids import GRIDS
 from hipgraft.frontends.onnx.legalization.indexing import INDEXING, slice_by_mask
 from hipgraft.frontends.onnx.legalization.layout import LAYOUT
-from hipgraft.frontends.onnx.legalization.lp_norms import LP_NORMS
 from hipgraft.frontends.onnx.legalization.members import drop_unused
+from hipgraft.frontends.onnx.legalization.norms import NORMS
 from hipgraft.frontends.onnx.legalization.optimizers import OPTIMIZERS, TRAINING_DOMAIN
 from hipgraft.frontends.onnx.legalization.pooling import POOLING
 from hipgraft.frontends.onnx.legalization.powers import POWERS
@@ -73,7 +73,7 @@ REWRITES: Registry[Rewrite] = Registry(
     LAYOUT,
     GRIDS,
     INDEXING,
-    LP_NORMS,
+    NORMS,
     OPTIMIZERS,
     POOLING,
     POWERS,
@@ -88,7 +88,7 @@ REWRITES: Registry[Rewrite] = Registry(
     SUPPRESSION,
     TABLES,
     TRANSPOSED,
-    {"BitCast": bit_cast, "Shrink": shrink},
+    {"Shrink": shrink},
 )
 """The rewrites of operators in ONNX's own domains, by operator."""
 

@@ -69,15 +69,6 @@ def _float_as_unsigned(writer: Writer, value: str, element: int) -> str:
     return writer.op("Where", is_large, writer.op("Add", whole, writer.like_int(-(1 << 63))), whole)
 
 
-def bit_cast(writer: Writer) -> None:
-    """Gives a scalar a dimension, without which IREE's compiler crashes."""
-    x = writer.node.input[0]
-    if writer.shape(x):
-        raise Declined("supported", "it is lowered rightly")
-    line = writer.op("BitCast", writer.reshape(x, [1]), **writer.attributes())
-    writer.result(writer.reshape(line, []))
-
-
 def _bit_cast(writer: Writer, x: str, before: int, after: int) -> str:
     """Reinterprets bits; integers of equal width keep them."""
     storages = [TYPES[kind].storage if kind in TYPES else kind for kind in (before, after)]

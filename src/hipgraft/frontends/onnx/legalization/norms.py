@@ -1,11 +1,15 @@
-"""Rewrites sums of powers: Lp pooling and Lp normalization."""
+"""Rewrites norms: Lp pooling and normalization, and group norms of 16 bits."""
 
 from __future__ import annotations
 
 import math
 
+from onnx import TensorProto
+
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer, axis_of
 from hipgraft.ir.diagnostics import Declined
+
+_NARROW = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 def _normalization(writer: Writer) -> None:
@@ -48,8 +52,18 @@ def _order(writer: Writer) -> float:
     return order
 
 
-LP_NORMS: dict[str, Rewrite] = {
+def _group(writer: Writer) -> None:
+    """Lets statistics of 16-bit floats have their type: torch-mlir refuses f32, but computes it."""
+    element = writer.element(writer.node.input[0])
+    is_wide = int(writer.attribute("stash_type", 1)) == TensorProto.FLOAT
+    if writer.graph.opset < 21 or element not in _NARROW or not is_wide:
+        raise Declined("supported", "it is lowered rightly")
+    writer.again(list(writer.node.input), stash_type=element)
+
+
+NORMS: dict[str, Rewrite] = {
     "GlobalLpPool": _global_pool,
+    "GroupNormalization": _group,
     "LpNormalization": _normalization,
     "LpPool": _pool,
 }
