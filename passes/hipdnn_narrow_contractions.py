@@ -102,10 +102,11 @@ class HipdnnNarrowContractionsPass(Pass):
         native = frozenset[str]().union(*kinds).intersection(*kinds)
         for block in function_blocks(module):
             wide = [op.operation for op in block.operations if _is_in_f32(op.operation)]
-            exact = [op for op in wide if _is_exact_in_f16(op)]
+            exact = {op for op in wide if _is_exact_in_f16(op)}
             if exact:
                 merge_integers(block)
             narrowed: dict[ir.Value, ir.Value] = {}
+            before = state.counters["narrowed-contractions"]
             for op in wide:
                 keeps_bytes = op not in exact or _multiplies_bytes(op, native)
                 small = floats_of_eight_bits(op) if keeps_bytes else None
@@ -113,7 +114,7 @@ class HipdnnNarrowContractionsPass(Pass):
                     self._replace(op, small, "floats of 8 bits", state)
                 elif op in exact:
                     self._replace(op, [in_f16(one, narrowed) for one in op.operands], "f16", state)
-            if wide:
+            if state.counters["narrowed-contractions"] > before:
                 erase_unused(block, "hipdnn.", "arith.constant")
 
     @staticmethod

@@ -105,10 +105,15 @@ def test_a_mean_over_an_axis_that_is_named_twice(tmp_path):
     check(save(tmp_path / "m.onnx", [node], x, [("y", F32)], {"axes": np.array([1, -1])}), x)
 
 
-def test_a_norm_over_an_axis_of_extent_1(tmp_path):
-    x = {"x": drawn(2, 1)}
-    node = helper.make_node("ReduceL2", ["x", "axes"], ["y"])
-    check(save(tmp_path / "m.onnx", [node], x, [("y", F32)], {"axes": np.array([1])}), x)
+@pytest.mark.parametrize("op", ["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((2, 1), [1]), ((1, 1), []), ((1, 3), [0]), ((), []), ((2, 1, 3), [1])]
+)
+def test_reductions_of_single_elements(tmp_path, op, shape, axes):
+    x = {"x": np.abs(drawn(*shape)).astype(np.float32)}
+    nodes = [helper.make_node(op, ["x", "axes"], [f"y{keeps}"], keepdims=keeps) for keeps in (0, 1)]
+    outputs, constants = [("y0", F32), ("y1", F32)], {"axes": np.array(axes, np.int64)}
+    check(save(tmp_path / "m.onnx", nodes, x, outputs, constants), x)
 
 
 def test_celu_of_a_negative_alpha(tmp_path):

@@ -26,6 +26,11 @@ _EMPTY = {
 """The results of reductions over no elements."""
 
 
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
+_OF_ONE = {"ReduceL2": "Abs", "ReduceLogSum": "Log", "ReduceLogSumExp": "Identity"}
+"""What reductions of single elements compute."""
+
+
 def _reduction(writer: Writer) -> None:
     """Rewrites the operator on `(x, axes)`; or the axes are an attribute, in opsets before 18."""
     x = writer.node.input[0]
@@ -51,13 +56,23 @@ def _reduction(writer: Writer) -> None:
 def _reduce_known_axes(writer: Writer, shape: Sequence[int]) -> None:
     """Names each axis once, because torch-mlir's mean divides by the extent of each.
 
-    torch-mlir also aborts at `ReduceL2` over axes of extent 1, which `ReduceL1` equals there.
+    torch-mlir also aborts at some reductions over axes of extent 1, which are elementwise.
     """
     given = writer.ints(1) if writer.has_input(1) else writer.attribute("axes", ())
     axes = sorted({int(axis) % len(shape) for axis in given}) if shape else []
-    keeps = bool(writer.attribute("keepdims", 1))
-    if axes and writer.node.op_type == "ReduceL2" and all(shape[axis] == 1 for axis in axes):
-        writer.result(writer.reduce("ReduceL1", writer.node.input[0], axes, keepdims=keeps))
+    is_whole = not axes and not writer.attribute("noop_with_empty_axes", 0)
+    reduced = range(len(shape)) if is_whole else axes
+    elementwise = _OF_ONE.get(writer.node.op_type)
+    if elementwise and all(shape[axis] == 1 for axis in reduced):
+        x, element = writer.node.input[0], writer.element(writer.node.input[0])
+        if is_whole or axes:
+            # Logarithms of integers become whole numbers.
+            wide = x if element in _FLOATS else writer.cast(x, TensorProto.DOUBLE)
+            y = writer.op(elementwise, wide)
+            x = y if element in _FLOATS else writer.cast(y, element)
+        keeps = bool(writer.attribute("keepdims", 1))
+        kept = [extent for axis, extent in enumerate(shape) if keeps or axis not in reduced]
+        writer.result(writer.reshape(x, kept))
         return
     if not axes or len(axes) == len(given):
         raise Declined("supported", "its axes are known")
