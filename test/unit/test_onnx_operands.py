@@ -110,7 +110,7 @@ def test_a_mean_over_an_axis_that_is_named_twice(tmp_path):
     ("shape", "axes"), [((2, 1), [1]), ((1, 1), []), ((1, 3), [0]), ((), []), ((2, 1, 3), [1])]
 )
 def test_reductions_of_single_elements(tmp_path, op, shape, axes):
-    x = {"x": np.abs(drawn(*shape)).astype(np.float32)}
+    x = {"x": np.asarray(np.abs(drawn(*shape)), np.float32)}
     nodes = [helper.make_node(op, ["x", "axes"], [f"y{keeps}"], keepdims=keeps) for keeps in (0, 1)]
     outputs, constants = [("y0", F32), ("y1", F32)], {"axes": np.array(axes, np.int64)}
     check(save(tmp_path / "m.onnx", nodes, x, outputs, constants), x)
