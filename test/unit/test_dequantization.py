@@ -206,6 +206,9 @@ def test_parts_of_bytes(tmp_path: Path, kind: int, least: int, architecture: str
     assert (tmp_path / "m.onnx").stat().st_size < w.size // 4
     model.check_file(tmp_path / "m.onnx", architecture)
     assert _graphs_of(tmp_path / "m.onnx") == 1
+    program = hipgraft.compile(tmp_path / "m.onnx", "gfx942", compile_to="hipdnn-graphs")
+    constants = [op for op in walk(program.module.operation) if op.name == "arith.constant"]
+    assert "tensor<300x1024xi8>" in {str(op.results[0].type) for op in constants}
 
 
 OWN = """

@@ -293,3 +293,17 @@ func.func @bits(%x: !torch.vtensor<[4],si8>) -> (!torch.vtensor<[4],f8E4M3FN>, !
   %1 = torch.aten.view.dtype %codes, %int5 : !torch.vtensor<[4],si8>, !torch.int -> !torch.vtensor<[2],f16>
   return %0, %1 : !torch.vtensor<[4],f8E4M3FN>, !torch.vtensor<[2],f16>
 }
+
+// -----
+
+// The bits are those of another type than before.
+
+// CHECK-LABEL: func.func @other_bits
+// CHECK:         torch.aten.view.dtype %{{.*}} -> !torch.vtensor<[4],f8E5M2>
+func.func @other_bits(%x: !torch.vtensor<[4],f8E4M3FN>) -> !torch.vtensor<[4],f8E5M2> {
+  %int1 = torch.constant.int 1
+  %int23 = torch.constant.int 23
+  %0 = torch.aten.view.dtype %x, %int1 : !torch.vtensor<[4],f8E4M3FN>, !torch.int -> !torch.vtensor<[4],si8>
+  %1 = torch.aten.view.dtype %0, %int23 : !torch.vtensor<[4],si8>, !torch.int -> !torch.vtensor<[4],f8E5M2>
+  return %1 : !torch.vtensor<[4],f8E5M2>
+}

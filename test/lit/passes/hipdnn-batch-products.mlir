@@ -6,7 +6,7 @@
 
 // REMARK: remark: 2 products of one matrix are one
 // REMARK: remark: 2 products of one matrix are one
-// REMARK-COUNT-4: remark: the constant is stored column by column
+// REMARK-COUNT-5: remark: the constant is stored column by column
 // REMARK-NOT: remark
 // CHECK-LABEL: func.func @keys_and_values
 // CHECK-SAME:    (%[[X:.*]]: tensor<5x4xf16>)
@@ -125,4 +125,18 @@ func.func @nine_rows(%x: tensor<9x2xf16>) -> tensor<9x3xf16> {
   %w = arith.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf16>
   %0 = "hipdnn.matmul"(%x, %w) : (tensor<9x2xf16>, tensor<2x3xf16>) -> tensor<9x3xf16>
   return %0 : tensor<9x3xf16>
+}
+
+// -----
+
+// Floats of eight bits are stored column by column for any number of rows.
+
+// CHECK-LABEL: func.func @bytes
+// CHECK:         %[[W:.*]] = arith.constant {{.*}} : tensor<3x2xf8E4M3FN>
+// CHECK:         %[[T:.*]] = "hipdnn.view"(%[[W]]) {offset = 0 : i64, strides = array<i64: 1, 2>}
+// CHECK:         "hipdnn.matmul"(%{{.*}}, %[[T]])
+func.func @bytes(%x: tensor<32x2xf8E4M3FN>) -> tensor<32x3xf32> {
+  %w = arith.constant dense<[[1.0, 2.0, 4.0], [3.0, 5.0, 6.0]]> : tensor<2x3xf8E4M3FN>
+  %0 = "hipdnn.matmul"(%x, %w) : (tensor<32x2xf8E4M3FN>, tensor<2x3xf8E4M3FN>) -> tensor<32x3xf32>
+  return %0 : tensor<32x3xf32>
 }

@@ -2,6 +2,7 @@
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions --hipdnn-narrow-contractions | FileCheck %s
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions=target=gfx950,gfx1201 | FileCheck %s --check-prefix=NATIVE
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions=target=gfx950,gfx942 | FileCheck %s --check-prefix=MIXED
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions=target=gfx942 | FileCheck %s --check-prefix=MIXED
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // Bytes minus a zero point, and constants of whole numbers. The residual reads f16, too, so that
@@ -128,4 +129,17 @@ func.func @subnormal(%x: tensor<9x8xf8E5M2>, %w: tensor<8x6xf8E5M2>) -> tensor<9
   %1 = "hipdnn.pointwise"(%w) {mode = "identity"} : (tensor<8x6xf8E5M2>) -> tensor<8x6xf32>
   %2 = "hipdnn.matmul"(%0, %1) : (tensor<9x8xf32>, tensor<8x6xf32>) -> tensor<9x6xf32>
   return %2 : tensor<9x6xf32>
+}
+
+// -----
+
+// Eight rows are few.
+
+// CHECK-LABEL: @eight_rows
+// CHECK: "hipdnn.matmul"(%arg0, %arg1) : (tensor<8x8xf8E4M3FN>, tensor<8x6xf8E4M3FN>) -> tensor<8x6xf32>
+func.func @eight_rows(%x: tensor<8x8xf8E4M3FN>, %w: tensor<8x6xf8E4M3FN>) -> tensor<8x6xf32> {
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<8x8xf8E4M3FN>) -> tensor<8x8xf32>
+  %1 = "hipdnn.pointwise"(%w) {mode = "identity"} : (tensor<8x6xf8E4M3FN>) -> tensor<8x6xf32>
+  %2 = "hipdnn.matmul"(%0, %1) : (tensor<8x8xf32>, tensor<8x6xf32>) -> tensor<8x6xf32>
+  return %2 : tensor<8x6xf32>
 }

@@ -211,17 +211,12 @@ class Writer:
         tensor = self.graph.tensors.get(name)
         if tensor is None or self.graph.file is None or not external_bytes(tensor):
             return self.data(name)
-        dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
         try:
             mapped = location_of(tensor, self.graph.file).read()
-            if mapped.nbytes == dtype.itemsize * size_of(tensor.dims):
-                return mapped.view(dtype).reshape(tuple(tensor.dims))
-            # Several elements share a byte.
-            packed = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
-            packed.raw_data = mapped.tobytes()
-            return numpy_helper.to_array(packed)
         except (OSError, ValueError) as error:
             raise Declined("external-data", str(error)) from None
+        dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        return mapped.view(dtype).reshape(tuple(tensor.dims))
 
     def ints(self, index: int) -> list[int]:
         """Returns the constant integers of input `index`.
