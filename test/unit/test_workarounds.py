@@ -49,6 +49,7 @@ ELSEWHERE = {
     "buffer-pointers": "test_workarounds.py",
     "lone-padding": "test_workarounds.py",
     "narrow-floats": "test_cpu_code.py",
+    "narrow-sums": "test_narrow_sums.py",
     "scatter-dim": "test_onnx_scatter.py",
     "shared-fills": "test_shared_fills.py",
     "shared-positions": "test_sorts.py",

@@ -40,6 +40,7 @@ from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
 from hipgraft.codegen.workarounds.integer_division import guard_divisions
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
+from hipgraft.codegen.workarounds.narrow_sums import widen_sums
 from hipgraft.codegen.workarounds.partial_widening import separate_widening
 from hipgraft.codegen.workarounds.shared_fills import refuse_shared_fills, separate_fills
 from hipgraft.codegen.workarounds.shared_positions import separate_positions
@@ -264,6 +265,7 @@ def _run_to_flow(
 def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Module:
     module = session.parse(text)
     if "torch" in text:
+        widen_sums(module)
         lower_torch(module)
         separate_positions(module)
     if on_cpu:

@@ -11,18 +11,12 @@ import numpy as np
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.ir.bindings import func_d, ir
-from hipgraft.ir.builders import attributes_of
 from hipgraft.ir.diagnostics import CodegenError
 from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.resources import elements_of, inline_elements
-from hipgraft.ir.torch_dialect import cast, extents_and_element, vtensor_type
 from hipgraft.runtime.devices.cpu import CpuDevice
 from hipgraft.runtime.devices.protocols import TypedMemory
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type
-
-_NARROW = ("f16", "bf16")
-_CASTS = ("torch.aten._to_copy", "torch.aten.to.dtype", "torch.prims.convert_element_type")
-_BITS = "torch.aten.view.dtype"
 
 
 def evaluate(ops: Sequence[ir.Operation], values: Sequence[ir.Value]) -> list[ir.Attribute]:
@@ -78,54 +72,18 @@ def _program(
     copies: dict[ir.Value, ir.Value] = {}
     with ir.InsertionPoint(entry):
         for op in ops:
-            made = _computed(op, [copies[operand] for operand in op.operands])
-            copies.update(zip(op.results, made, strict=True))
+            clone = op.clone().operation
+            for index, operand in enumerate(op.operands):
+                clone.operands[index] = copies[operand]
+            copies.update(zip(op.results, clone.results, strict=True))
         results = [
             ir.Operation.create(
-                "torch_c.to_builtin_tensor",
-                results=[kind],
-                operands=[_rounded(copies[value], value.type)],
-                loc=location,
+                "torch_c.to_builtin_tensor", results=[kind], operands=[copies[value]], loc=location
             ).results[0]
             for value, kind in zip(values, kinds, strict=True)
         ]
         func_d.ReturnOp(results, loc=location)
     return str(module)
-
-
-def _computed(op: ir.Operation, operands: Sequence[ir.Value]) -> list[ir.Value]:
-    """Builds an op on other operands, in f32 if it is one of 16-bit floats.
-
-    torch-mlir lowers sums of such floats to sums that are rounded at each step, and may overflow.
-    """
-    kinds = [result.type for result in op.results]
-    if op.name in _CASTS and _element(kinds[0]) in _NARROW:
-        return [cast(operands[0], "f32")]
-    if any(_element(operand.type) for operand in operands) and op.name != _BITS:
-        made = ir.Operation.create(
-            op.name, [_widened(kind) for kind in kinds], operands, attributes_of(op)
-        )
-        return list(made.results)
-    before = [operand.type for operand in op.operands]
-    rounded = [_rounded(one, kind) for one, kind in zip(operands, before, strict=True)]
-    made = ir.Operation.create(op.name, kinds, rounded, attributes_of(op))
-    return [cast(one, "f32") if _element(one.type) in _NARROW else one for one in made.results]
-
-
-def _rounded(value: ir.Value, kind: ir.Type) -> ir.Value:
-    """Converts what was computed in f32 to the type that it has in the program."""
-    return value if value.type == kind else cast(value, _element(kind))
-
-
-def _widened(kind: ir.Type) -> ir.Type:
-    read = extents_and_element(kind)
-    return kind if read is None or read[1] not in _NARROW else vtensor_type(read[0], "f32")
-
-
-def _element(kind: ir.Type) -> str:
-    """Returns the element type of a tensor, '' of any other value."""
-    read = extents_and_element(kind)
-    return "" if read is None else read[1]
 
 
 def _read(device: CpuDevice, tensor: TypedMemory) -> bytes:

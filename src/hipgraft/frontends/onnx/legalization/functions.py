@@ -16,7 +16,6 @@ EXPANDED = (
     "CausalConvWithState",
     "FlexAttention",
     "LinearAttention",
-    "MeanVarianceNormalization",
     "NegativeLogLikelihoodLoss",
     "RMSNormalization",
     "RotaryEmbedding",

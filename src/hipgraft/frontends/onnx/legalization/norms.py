@@ -1,4 +1,4 @@
-"""Rewrites norms: Lp pooling and normalization, and group norms of 16 bits."""
+"""Rewrites norms: Lp pooling and normalization, and norms of 16-bit floats."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 from onnx import TensorProto
 
+from hipgraft.frontends.onnx.legalization.functions import expand
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer, axis_of
 from hipgraft.ir.diagnostics import Declined
 
@@ -61,10 +62,22 @@ def _group(writer: Writer) -> None:
     writer.again(list(writer.node.input), stash_type=element)
 
 
+def _mean_variance(writer: Writer) -> None:
+    """Computes in f32, as squares of 16-bit floats may overflow."""
+    element = writer.element(writer.node.input[0])
+    if element not in _NARROW:
+        expand(writer)
+        return
+    x = writer.cast(writer.node.input[0], TensorProto.FLOAT)
+    y = writer.op(writer.node.op_type, x, **writer.attributes())
+    writer.result(writer.cast(y, element))
+
+
 NORMS: dict[str, Rewrite] = {
     "GlobalLpPool": _global_pool,
     "GroupNormalization": _group,
     "LpNormalization": _normalization,
     "LpPool": _pool,
+    "MeanVarianceNormalization": _mean_variance,
 }
 """The rewrites, by operator."""
