@@ -7,15 +7,20 @@ import os
 import subprocess
 import sys
 import unittest
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx.backend.test
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 from served import user_in
 
 from hipgraft import onnx_backend
+from hipgraft.onnx_backend.cases import Case, check
+from hipgraft.onnx_backend.narrowed import ELEMENTS, narrowed
 
 CASES = "test_relu_cpu|test_matmul_2d_cpu|test_layer_normalization_2d_axis1_cpu"
 
@@ -63,6 +68,24 @@ def test_the_suite_tells_each_case(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.slow
+@pytest.mark.parametrize(("element", "dtype"), [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
+def test_cases_of_sixteen_bits(element: str, dtype: Any) -> None:
+    node = helper.make_node("Mul", ["x", "c"], ["y"])
+    value = helper.make_tensor_value_info
+    constant = numpy_helper.from_array(np.float32(1.001), "c")
+    graph = helper.make_graph([node], "g", [value("x", 1, [3])], [value("y", 1, [3])], [constant])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    x = np.array([1.001, 7, 1e6], np.float32)
+    case = narrowed(Case("mul", model, [x], [x * np.float32(1.001)]), element)
+    assert case is not None
+    assert case.inputs[0].dtype == case.wanted[0].dtype == dtype
+    kinds = {one.type.tensor_type.elem_type for one in (*case.model.graph.input, *graph.output)}
+    assert kinds == {ELEMENTS[element], 1}  # the case itself stays
+    assert check(case).kind == "pass"
+    far = replace(case, wanted=[case.wanted[0] * dtype(1.1)])
+    assert check(far).kind == "wrong"
+
+
 def test_sessions_run_the_suite_too(tmp_path: Path) -> None:
     """Also cases of types that NumPy does not have, and of an opset that onnxruntime does not."""
     names = "add_bcast|nonzero_example|shape|cast_UINT2_to_FLOAT|cast_FLOAT_to_FLOAT8E5M2"

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import iree.runtime as iree_runtime
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -37,7 +38,13 @@ ARRAYS = {
 
 
 def parameters(arrays: Mapping[str, np.ndarray] = ARRAYS) -> dict[str, Parameter]:
-    names = {"float32": "f32", "int8": "i8", "float16": "f16", "complex64": "complex<f32>"}
+    names = {
+        "float32": "f32",
+        "int8": "i8",
+        "float16": "f16",
+        "complex64": "complex<f32>",
+        "float8_e4m3fnuz": "f8E4M3FNUZ",
+    }
     return {
         name: Parameter(Tensor("", array.shape, names[array.dtype.name]), array.tobytes)
         for name, array in arrays.items()
@@ -48,7 +55,7 @@ def by_definition(path: Path) -> dict[str, np.ndarray]:
     """Reads safetensors as the format's page says: length, JSON table, data."""
     data = path.read_bytes()
     (length,) = struct.unpack_from("<Q", data)
-    kinds = {"F32": np.float32, "I8": np.int8, "F16": np.float16}
+    kinds = {"F32": np.float32, "I8": np.int8, "F16": np.float16, "U8": np.uint8}
     found = {}
     table = json.loads(data[8 : 8 + length])
     assert len(table.pop("__metadata__")["hipgraft.digest"]) == 64
@@ -79,6 +86,15 @@ def test_safetensors_by_two_readers(tmp_path: Path) -> None:
         assert found.keys() == ARRAYS.keys()
         for name, array in ARRAYS.items():
             np.testing.assert_array_equal(found[name], array)
+
+
+def test_safetensors_of_a_type_that_they_lack(tmp_path: Path) -> None:
+    """Its bytes are stored; the program knows the type."""
+    array = np.array([1, -2, 240], ml_dtypes.float8_e4m3fnuz)
+    path = tmp_path / "model.safetensors"
+    write_parameters(path, parameters({"small": array}))
+    np.testing.assert_array_equal(by_definition(path)["small"], array.view(np.uint8))
+    assert ParameterFile(path).read("small", 3) == array.tobytes()
 
 
 def test_archive_by_iree(tmp_path: Path) -> None:
