@@ -129,8 +129,8 @@ class _Placement:
             candidates = [one for one in candidates if self._fuse and self._fits(op, one)]
         for group in sorted(candidates, key=lambda group: group.level, reverse=True):
             if grouping.can_join(op, group):
-                others = [one for one in grouping.mergeable(op, group) if self._fits(op, one)]
-                others = [] if op in self._many else others
+                others = [] if op in self._many else grouping.mergeable(op, group)
+                others = [one for one in others if self._fits(op, one)]
                 grouping.join(op, group)
                 for other in others:
                     grouping.merge(other, group)
@@ -141,10 +141,8 @@ class _Placement:
 
     def _fits(self, op: ir.Operation, group: Group) -> bool:
         """Whether `op` reads the group's results, as hipDNN ops do, or belongs to its lookup."""
-        if (
-            not self._many.isdisjoint((op, *group.ops))
-            and _bindings([*group.ops, op]) > MAX_BINDINGS
-        ):
+        ops = [*group.ops, op]
+        if not self._many.isdisjoint(ops) and _bindings(ops) > MAX_BINDINGS:
             return False
         return op.name.startswith("hipdnn.") or self._lookup_of.get(id(group)) == self._lookups.get(
             op
