@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from hipgraft.codegen.workarounds import Effect, Workaround
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import attributes_of, defining_op
@@ -34,21 +36,29 @@ _SUMS = frozenset(
 _ELEMENTWISE = frozenset(
     f"aten.{name}"
     for name in (
-        "abs", "add.Tensor", "div.Tensor", "exp", "mul.Scalar", "mul.Tensor", "neg",
-        "pow.Tensor_Scalar", "square", "sub.Tensor",
+        "abs", "add.Scalar", "add.Tensor", "div.Scalar", "div.Tensor", "exp", "log", "mul.Scalar",
+        "mul.Tensor", "neg", "pow.Tensor_Scalar", "reciprocal", "rsqrt", "sqrt", "square",
+        "sub.Scalar", "sub.Tensor",
     )
 )  # fmt: skip
 _CASTS = ("aten._to_copy", "aten.to.dtype", "prims.convert_element_type")
 
 
+# How many elementwise ops before a sum compute in f32, one after the other.
+_DEPTH = 8
+
+
 def widen_sums(module: ir.Module) -> int:
     """Lets torch ops that add 16-bit floats compute in f32, in place; returns how many."""
     found = [op for op in walk(module.operation) if _is_narrow_sum(op)]
-    for op in found:
-        with ir.InsertionPoint(op), op.location:
-            made = _in_f32(op)
-            for old, wide in zip(op.results, made.results, strict=True):
-                _replace(old, wide)
+    exact: dict[ir.Value, ir.Value] = {}
+    widened = dict.fromkeys(found)
+    pending = deque(found)
+    while pending:
+        readers = [one for one in _widen(pending.popleft(), exact) if one not in widened]
+        widened.update(dict.fromkeys(readers))
+        pending.extend(readers)
+    for op in widened:
         op.erase()
     return len(found)
 
@@ -58,33 +68,52 @@ def _is_narrow_sum(op: ir.Operation) -> bool:
     return aten_name(op) in _SUMS and any(_element(one) in _NARROW for one in op.results)
 
 
-def _in_f32(op: ir.Operation) -> ir.Operation:
+def _widen(op: ir.Operation, exact: dict[ir.Value, ir.Value]) -> list[ir.Operation]:
+    """Replaces the results of an op by rounded ones of f32.
+
+    Args:
+        op: one with results of 16-bit floats.
+        exact: the f32 forms of values; new ones are added.
+
+    Returns:
+        The elementwise ops that read them, which can compute in f32, too.
+    """
+    readers: dict[ir.Operation, None] = {}
+    with ir.InsertionPoint(op), op.location:
+        made = _in_f32(op, exact, _DEPTH)
+        for old, wide in zip(op.results, made.results, strict=True):
+            rounded = wide if old.type == wide.type else cast(wide, _element(old))
+            exact[rounded] = wide
+            old.replace_all_uses_with(rounded)
+            for reader in [use.owner.operation for use in rounded.uses]:
+                if aten_name(reader) in _CASTS and reader.results[0].type == wide.type:
+                    reader.results[0].replace_all_uses_with(wide)
+                elif _is_elementwise(reader) and _element(reader.results[0]) in _NARROW:
+                    readers[reader] = None
+    return list(readers)
+
+
+def _in_f32(op: ir.Operation, exact: dict[ir.Value, ir.Value], depth: int) -> ir.Operation:
     """Builds the op on the f32 forms of its operands, with results of f32."""
     kinds = [_widened(one) for one in op.results]
-    operands = [_wide(one) for one in op.operands]
+    operands = [_wide(one, exact, depth) for one in op.operands]
     return ir.Operation.create(op.name, kinds, operands, attributes_of(op))
 
 
-def _wide(value: ir.Value) -> ir.Value:
+def _wide(value: ir.Value, exact: dict[ir.Value, ir.Value], depth: int) -> ir.Value:
     """Returns the f32 form of a tensor of 16-bit floats, and any other value itself."""
-    if _element(value) not in _NARROW:
-        return value
+    if value in exact or _element(value) not in _NARROW:
+        return exact.get(value, value)
     made = defining_op(value)
-    if made is not None and aten_name(made) in _ELEMENTWISE:
-        return _in_f32(made).results[0]
-    return cast(value, "f32")
+    if made is None or not depth or not _is_elementwise(made):
+        return cast(value, "f32")
+    with ir.InsertionPoint(made), made.location:
+        exact[value] = _in_f32(made, exact, depth - 1).results[0]
+    return exact[value]
 
 
-def _replace(old: ir.Value, wide: ir.Value) -> None:
-    """Rounds a result for its readers, except those that convert it to f32."""
-    for use in list(old.uses):
-        reader = use.owner.operation
-        if aten_name(reader) in _CASTS and reader.results[0].type == wide.type:
-            reader.results[0].replace_all_uses_with(wide)
-    if old.type == wide.type:
-        old.replace_all_uses_with(wide)
-    else:
-        old.replace_all_uses_with(cast(wide, _element(old)))
+def _is_elementwise(op: ir.Operation) -> bool:
+    return aten_name(op) in _ELEMENTWISE
 
 
 def _element(value: ir.Value) -> str:
