@@ -12,6 +12,14 @@ from random_onnx import Draft
 REFERENCE_OPSET = 13
 """The first opset whose operators the reference implementation computes as defined."""
 
+WRONG_REFERENCE = ("GRU", "LRN", "LSTM", "LpNormalization", "RNN")
+"""The operators that the reference implementation gets wrong for some operands."""
+
+
+def is_known_in_f32(candidate: Draft) -> bool:
+    """Whether the reference implementation alone knows what the model computes in f32."""
+    return candidate.opset >= REFERENCE_OPSET and candidate.op not in WRONG_REFERENCE
+
 
 def is_clear(candidate: Draft) -> bool:
     """Whether ONNX defines the result, even if onnxruntime or the reference accept the model."""

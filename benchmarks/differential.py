@@ -2,6 +2,7 @@
 
     python benchmarks/differential.py [--rounds 200] [--seed 0] [-j 2] [--ops REGEX]
                                       [--device emulator:gfx942] [--rewrites]
+                                      [--dynamic] [--element {f16,bf16}]
                                       [--failures build/differential]
 
 Operators, their inputs, types, optional inputs and attributes are drawn from ONNX's schemas, and
@@ -11,7 +12,8 @@ not agree, the round does not count. Before opset 13 onnxruntime alone is asked.
 hipgraft refuses in one line counts as right. One that is wrong, aborts or ends in a traceback is
 made smaller, and written to `--failures` with its inputs. `--rewrites` compiles nothing: the
 reference implementation evaluates the model as the frontend has rewritten it, which takes
-milliseconds. The status is 1 if there is a failure.
+milliseconds. With `--dynamic`, most extents of the inputs are symbolic; with `--element`, tensors
+of f32 have that type, and the reference computes in f32. The status is 1 if there is a failure.
 """
 
 from __future__ import annotations
@@ -21,98 +23,30 @@ import multiprocessing
 import random
 import sys
 import tempfile
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from clear_models import (
-    REFERENCE_OPSET,
-    averages_nothing,
-    have_inferred_shapes,
-    is_clear,
-    is_extreme,
-)
-from random_onnx import Draft, draft
+from clear_models import averages_nothing, have_inferred_shapes, is_clear, is_known_in_f32
+from onnx_oracles import evaluate, of_type, wanted
+from random_onnx import Draft, draft, with_dynamic_extents
 
 from hipgraft.compiler import program  # noqa: F401  # loaded once, not by each job
 from hipgraft.frontends.onnx.model import read_model
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.onnx_backend.cases import OUTCOMES, Case, Outcome, check, difference, run_contained
+from hipgraft.onnx_backend.narrowed import ELEMENTS, narrowed
 
 # isort: split
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper
-from onnxruntime.capi import onnxruntime_pybind11_state as onnxruntime_errors
-
-_WRONG_REFERENCE = ("GRU", "LRN", "LSTM", "LpNormalization", "RNN")
-"""The operators that the reference implementation gets wrong for some operands."""
-
-
-def wanted(candidate: Draft, model: onnx.ModelProto) -> list[np.ndarray] | None:
-    """Returns a model's results; None if the model is invalid or its meaning is unclear."""
-    try:
-        results = [_onnxruntime(candidate, model)]
-    except RuntimeError:
-        return None
-    if candidate.op in _WRONG_REFERENCE and results == [None]:
-        return None
-    if candidate.opset >= REFERENCE_OPSET:
-        results.append(_reference(candidate, model))
-    results = [one for one in results if one]
-    if not results or any(len(one) != len(results[0]) for one in results):
-        return None
-    if any(isinstance(value, list) for one in results for value in one):  # sequences
-        return None
-    for one in results[1:]:
-        for left, right in zip(results[0], one, strict=True):
-            if difference(np.asarray(right), np.asarray(left), 1e-3, 1e-4) is not None:
-                return None
-    arrays = [np.asarray(one) for one in results[0]]
-    is_unclear = len(results) == 1 and is_extreme(candidate)
-    return None if is_unclear or any(array.dtype.kind in "OUS" for array in arrays) else arrays
-
-
-def _onnxruntime(candidate: Draft | _Feeds, model: onnx.ModelProto) -> list[Any] | None:
-    """Returns the results; None if there is no kernel.
-
-    Raises:
-        RuntimeError: the model is invalid, or fails when it runs.
-    """
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    try:
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, ["CPUExecutionProvider"]
-        )
-    except onnxruntime_errors.NotImplemented:
-        return None
-    except Exception as error:
-        raise RuntimeError(str(error)) from error
-    try:
-        return session.run(None, candidate.feeds())
-    except Exception as error:
-        raise RuntimeError(str(error)) from error
-
-
-def _reference(candidate: Draft, model: onnx.ModelProto) -> list[Any] | None:
-    from onnx.reference import ReferenceEvaluator
-
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            return ReferenceEvaluator(model).run(None, candidate.feeds())
-    except Exception:  # an invalid model, or one without a kernel
-        return None
 
 
 def takes_results(candidate: Draft, model: onnx.ModelProto) -> bool:
@@ -161,73 +95,10 @@ def check_rewrites(case: Case) -> Outcome:
     if results is None:
         return Outcome("refused", "nothing evaluates it")
     for index, (one, want) in enumerate(zip(results, case.wanted, strict=True)):
-        reason = difference(_of_type(one, want.dtype), want, case.rtol, case.atol)
+        reason = difference(of_type(one, want.dtype), want, case.rtol, case.atol)
         if reason is not None:
             return Outcome("wrong", f"result {index}: {reason}")
     return Outcome("pass")
-
-
-def evaluate(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[Any] | None:
-    """Returns the results of a rewritten model by onnxruntime, or else by the reference.
-
-    Args:
-        model: model whose inputs may hold the bits of the original model's inputs.
-        inputs: inputs of the original model.
-    """
-    dtypes = [
-        helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        for value in model.graph.input
-    ]
-    arrays = [_of_type(array, dtype) for array, dtype in zip(inputs, dtypes, strict=True)]
-    names = [value.name for value in model.graph.input]
-    feeds = dict(zip(names, arrays, strict=True))
-    for index, node in enumerate(model.graph.node):  # names are locations, which may be equal
-        node.name = str(index)
-    _compare_integers(model.graph)
-    runner = _Feeds(feeds)
-    # The reference implementation rounds integer quotients down.
-    for evaluator in (_onnxruntime, _reference):
-        with suppress(RuntimeError):
-            results = evaluator(runner, model)
-            if results is not None:
-                return results
-    return None
-
-
-def _compare_integers(graph: onnx.GraphProto) -> None:
-    """Rewrites `Max` and `Min` of `int64`; onnxruntime ignores the upper halves of some."""
-    values = (*graph.value_info, *graph.output)
-    long = {v.name for v in values if v.type.tensor_type.elem_type == onnx.TensorProto.INT64}
-    nodes: list[onnx.NodeProto] = []
-    for node in graph.node:
-        if node.op_type not in ("Max", "Min") or node.output[0] not in long:
-            nodes.append(node)
-            continue
-        compare, (value, *others) = "Greater" if node.op_type == "Max" else "Less", node.input
-        for index, other in enumerate(others):
-            names = [f"{node.output[0]}_{name}{index}" for name in ("is_left", "best")]
-            nodes.append(helper.make_node(compare, [value, other], names[:1]))
-            nodes.append(helper.make_node("Where", [names[0], value, other], names[1:]))
-            value = names[1]
-        nodes.append(helper.make_node("Identity", [value], node.output))
-    del graph.node[:]
-    graph.node.extend(nodes)
-
-
-@dataclass(frozen=True)
-class _Feeds:
-    named: dict[str, np.ndarray]
-
-    def feeds(self) -> dict[str, np.ndarray]:
-        return self.named
-
-
-def _of_type(array: Any, dtype: np.dtype) -> np.ndarray:
-    """Reinterprets the bits of an array as another type of equal size."""
-    array = np.asarray(array)
-    if array.dtype == dtype or array.dtype.itemsize != dtype.itemsize:
-        return array
-    return array.view(dtype)
 
 
 def with_fewer_nodes(candidate: Draft) -> Iterator[Draft]:
@@ -240,6 +111,8 @@ def with_fewer_nodes(candidate: Draft) -> Iterator[Draft]:
     for name in ("is_square", "keeps", "skips"):
         if getattr(candidate, name):
             yield replace(candidate, **{name: False})
+    for extent in sorted(candidate.dynamic):
+        yield replace(candidate, dynamic=candidate.dynamic - {extent})
 
 
 def smaller(candidate: Draft) -> Iterator[Draft]:
@@ -280,8 +153,11 @@ def _with_input(candidate: Draft, index: int, array: np.ndarray | None) -> Draft
 Check = Callable[[Case], Outcome]
 
 
-def minimised(candidate: Draft, kind: str, job: Check, attempts: int = 60) -> Draft:
+def minimised(
+    candidate: Draft, kind: str, job: Check, draw: Draw | None = None, attempts: int = 60
+) -> Draft:
     """Returns a smaller model with the same kind of outcome."""
+    draw = draw or Draw()
     best, improved = candidate, True
     while improved and attempts > 0:
         improved = False
@@ -289,7 +165,7 @@ def minimised(candidate: Draft, kind: str, job: Check, attempts: int = 60) -> Dr
             attempts -= 1
             if attempts <= 0:
                 break
-            case = case_of(other, "smaller")
+            case = draw.case_of(other, "smaller")
             if case is not None and outcome_of(case, job).kind == kind:
                 best, improved = other, True
                 break
@@ -302,8 +178,41 @@ def outcome_of(case: Case, job: Check) -> Outcome:
     return outcome
 
 
-def rounds(count: int, seed: int, pattern: str) -> Iterator[tuple[Draft, Case]]:
-    """Yields `count` valid models, which depend on the seed only."""
+@dataclass(frozen=True)
+class Draw:
+    """What is drawn.
+
+    Attributes:
+        seed: seed of all models.
+        pattern: regular expression that the operators' names match.
+        dynamic: whether extents of inputs are symbolic.
+        element: type of the tensors of f32, "" for f32.
+    """
+
+    seed: int = 0
+    pattern: str = ""
+    dynamic: bool = False
+    element: str = ""
+
+    def case_of(self, candidate: Draft, name: str) -> Case | None:
+        """Returns a valid model with what it computes, or None."""
+        if self.element and not is_known_in_f32(candidate):
+            return None
+        case = case_of(candidate, name)
+        return narrowed(case, self.element) if case and self.element else case
+
+    def round(self, index: int) -> tuple[Draft, Case] | None:
+        """Returns one model, or None if it is invalid."""
+        rng = random.Random(f"{self.seed}-{index}")
+        candidate = draft(rng, self.pattern)
+        if self.dynamic:
+            candidate = with_dynamic_extents(rng, candidate)
+        case = self.case_of(candidate, f"{self.seed}-{index}-{candidate.op}")
+        return None if case is None else (candidate, case)
+
+
+def rounds(count: int, draw: Draw) -> Iterator[tuple[Draft, Case]]:
+    """Yields `count` valid models, which depend on `draw` only."""
     made = index = 0
     while made < count:
         # onnxruntime and shape inference may end the process of a model that they do not expect.
@@ -311,26 +220,20 @@ def rounds(count: int, seed: int, pattern: str) -> Iterator[tuple[Draft, Case]]:
         with drawer, suppress(BrokenProcessPool):
             while made < count:
                 index += 1
-                drawn = drawer.submit(_round, seed, index, pattern).result()
+                drawn = drawer.submit(draw.round, index).result()
                 if drawn is not None:
                     made += 1
                     yield drawn
 
 
-def _round(seed: int, index: int, pattern: str) -> tuple[Draft, Case] | None:
-    candidate = draft(random.Random(f"{seed}-{index}"), pattern)
-    case = case_of(candidate, f"{seed}-{index}-{candidate.op}")
-    return None if case is None else (candidate, case)
-
-
 def run(
-    count: int, seed: int, pattern: str, job: Check, workers: int = 1
+    count: int, draw: Draw, job: Check, workers: int = 1
 ) -> Iterator[tuple[Draft, Case, Outcome]]:
     """Yields each round's model and outcome."""
     running: dict[str, tuple[Draft, Case]] = {}
 
     def jobs() -> Iterator[tuple[str, Callable[[], Outcome]]]:
-        for candidate, case in rounds(count, seed, pattern):
+        for candidate, case in rounds(count, draw):
             running[case.name] = (candidate, case)
             yield case.name, partial(job, case)
 
@@ -338,12 +241,13 @@ def run(
         yield *running.pop(name), outcome
 
 
-def save(candidate: Draft, outcome: Outcome, name: str, folder: Path) -> Path:
+def save(case: Case, outcome: Outcome, name: str, folder: Path) -> Path:
     """Writes a model, its inputs, and its outcome."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.onnx"
-    onnx.save(candidate.model(), path)
-    np.savez(path.with_suffix(".npz"), **candidate.feeds())
+    onnx.save(case.model, path)
+    names = [value.name for value in case.model.graph.input]
+    np.savez(path.with_suffix(".npz"), **dict(zip(names, case.inputs, strict=True)))
     path.with_suffix(".txt").write_text(f"{outcome.kind}: {outcome.detail}\n")
     return path
 
@@ -355,16 +259,19 @@ def main() -> int:
     parser.add_argument("-j", type=int, default=2, help="models at a time")
     parser.add_argument("--ops", default="", help="only operators whose name matches")
     parser.add_argument("--device", default="cpu", help="or emulator:ARCHITECTURE")
+    parser.add_argument("--dynamic", action="store_true", help="make extents symbolic")
+    parser.add_argument("--element", choices=sorted(ELEMENTS), default="", help="instead of f32")
     parser.add_argument("--rewrites", action="store_true", help="evaluate what is rewritten only")
     parser.add_argument("--failures", type=Path, default=Path("build/differential"))
     options = parser.parse_args()
     onnxruntime.set_default_logger_severity(4)
     job = check_rewrites if options.rewrites else partial(check, device=options.device)
     counts: Counter[str] = Counter()
-    for candidate, case, outcome in run(options.rounds, options.seed, options.ops, job, options.j):
+    draw = Draw(options.seed, options.ops, options.dynamic, options.element)
+    for candidate, case, outcome in run(options.rounds, draw, job, options.j):
         counts[outcome.kind] += 1
         if outcome.kind in OUTCOMES[2:]:
-            least = minimised(candidate, outcome.kind, job)
+            least = draw.case_of(minimised(candidate, outcome.kind, job, draw), case.name) or case
             path = save(least, outcome, case.name, options.failures)
             print(f"{outcome.kind}: {path}: {outcome.detail}", flush=True)
     print(", ".join(f"{counts[kind]} {kind}" for kind in OUTCOMES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -79,6 +79,7 @@ class Draft:
         is_square: whether the second input is the first one.
         keeps: whether the first result is a result of the model, too, if operators follow.
         skips: whether the first result is omitted.
+        dynamic: extents that are symbolic dimensions, each of which has one name.
     """
 
     op: str
@@ -92,6 +93,7 @@ class Draft:
     is_square: bool = False
     keeps: bool = False
     skips: bool = False
+    dynamic: frozenset[int] = frozenset()
 
     def model(self) -> onnx.ModelProto:
         """Returns the model, with result shapes from inference."""
@@ -104,7 +106,8 @@ class Draft:
             stored = self._stored(index)
             source = names[index] if stored is array else f"s{index}"
             kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-            infos.append(helper.make_tensor_value_info(source, kind, stored.shape))
+            extents = [f"d{one}" if one in self.dynamic else one for one in stored.shape]
+            infos.append(helper.make_tensor_value_info(source, kind, extents))
             if stored is not array:
                 node, constants = VIEWS[self.views[index]].nodes(array, source, names[index])
                 nodes.append(node)
@@ -196,6 +199,13 @@ def draft(rng: random.Random, pattern: str) -> Draft:
         keeps=rng.random() < 0.3,
         skips=outputs > 1 and not following and rng.random() < 0.1,
     )
+
+
+def with_dynamic_extents(rng: random.Random, candidate: Draft) -> Draft:
+    """Makes most extents symbolic, except 0 and 1, which programs of dynamic shapes reject."""
+    extents = sorted({extent for array in candidate.feeds().values() for extent in array.shape})
+    dynamic = frozenset(extent for extent in extents if extent > 1 and rng.random() < 0.8)
+    return replace(candidate, dynamic=dynamic)
 
 
 @cache

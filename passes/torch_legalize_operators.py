@@ -18,7 +18,6 @@ from hipgraft.ir.torch_dialect import (
     constant_float,
     constant_int,
     constant_none,
-    constant_str,
     extents_and_element,
     scalar_literal,
     torch_op,
@@ -26,6 +25,20 @@ from hipgraft.ir.torch_dialect import (
 )
 from hipgraft.passmanager.base import Pass, PassState
 from hipgraft.transforms.torch_legalization.convolutions import crop_convolution
+from hipgraft.transforms.torch_legalization.functions import (
+    FLOATS,
+    fmod,
+    frac,
+    hard_shrink,
+    is_finite,
+    log_sum_exp,
+    refused_log_cum_sum_exp,
+    rounded_to_decimals,
+    soft_shrink,
+    softplus,
+    threshold,
+    trunc,
+)
 from hipgraft.transforms.torch_legalization.group_norms import (
     group_norm,
     instance_norm,
@@ -43,6 +56,7 @@ from hipgraft.transforms.torch_legalization.operands import (
 )
 from hipgraft.transforms.torch_legalization.pooling import adaptive_max_pool
 from hipgraft.transforms.torch_legalization.products import einsum
+from hipgraft.transforms.torch_legalization.resizing import interpolate, upsample_bilinear
 from hipgraft.transforms.torch_legalization.slice_writes import (
     scatter,
     select_scatter,
@@ -56,10 +70,7 @@ _IDENTITIES = frozenset(
      "aten.to.device"}
 )  # fmt: skip
 
-_FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
-
 _Rewrite = Callable[[ir.Operation], ir.Value | None]
-
 
 _END = (1 << 63) - 1  # the end of a slice up to the end of the tensor
 
@@ -187,15 +198,6 @@ def _clamp_tensor(op: ir.Operation) -> ir.Value | None:
     return value
 
 
-def _fmod(op: ir.Operation) -> ir.Value | None:
-    """Rewrites `fmod(x, y)`, which keeps the sign of x, to `x - trunc(x / y) * y`."""
-    x, divisor = op.operands
-    operands = [x, divisor, constant_str("trunc")]
-    quotient = torch_op("aten.div.Scalar_mode", operands, [x.type]).result
-    product = torch_op("aten.mul.Scalar", [quotient, divisor], [x.type]).result
-    return torch_op("aten.sub.Tensor", [x, product, constant_int(1)], [op.result.type]).result
-
-
 def _attention(op: ir.Operation) -> ir.Value | None:
     """Converts a boolean mask to an additive one, which hipDNN's attention requires.
 
@@ -214,30 +216,6 @@ def _attention(op: ir.Operation) -> ir.Value | None:
     return torch_op("aten.scaled_dot_product_attention", operands, [op.result.type]).result
 
 
-def _upsample_bilinear(op: ir.Operation) -> ir.Value | None:
-    """Rewrites `upsample_bilinear2d.vec(x, size, align_corners, scales)` for torch-mlir."""
-    x, size, align_corners, scales = op.operands
-    none = constant_none()
-    mode = constant_str("bilinear")
-    options = [size, scales, mode, align_corners, none, constant_bool(False)]
-    return _interpolated(x, options, op.result)
-
-
-def _interpolate(op: ir.Operation) -> ir.Value | None:
-    x, *options = op.operands
-    return _interpolated(x, options, op.result) if tensor(x)[1] in ("f16", "bf16") else None
-
-
-def _interpolated(x: ir.Value, options: list[ir.Value], result: ir.Value) -> ir.Value:
-    """Computes in f32, because torch-mlir mixes f32 coordinates with the element type."""
-    name = "aten.__interpolate.size_list_scale_list"
-    element = tensor(x)[1]
-    if element not in ("f16", "bf16"):
-        return torch_op(name, [x, *options], [result.type]).result
-    wide = vtensor_type(tensor(result)[0], "f32")
-    return cast(torch_op(name, [cast(x, "f32"), *options], [wide]).result, element)
-
-
 def _and(op: ir.Operation) -> ir.Value | None:
     return torch_op("aten.bitwise_and.Tensor", list(op.operands), [op.result.type]).result
 
@@ -253,7 +231,7 @@ def _compare(op: ir.Operation) -> ir.Value | None:
     value = constant_value(scalar) if is_constant(scalar) else None
     if kind is None or value is None:
         return None
-    is_float = kind[1] in _FLOATS
+    is_float = kind[1] in FLOATS
     if is_float == (type(value) is float) or not isinstance(value, int | float):
         return None
     if is_float:
@@ -283,7 +261,7 @@ def _static(extents: list[int | None]) -> list[int] | None:
 
 _REWRITES: dict[str, _Rewrite] = {
     "aten.__and__.Tensor": _and,
-    "aten.__interpolate.size_list_scale_list": _interpolate,
+    "aten.__interpolate.size_list_scale_list": interpolate,
     "aten._native_batch_norm_legit_no_training": _batch_norm,
     "aten._softmax": _softmax,
     "aten._log_softmax": _softmax,
@@ -302,9 +280,14 @@ _REWRITES: dict[str, _Rewrite] = {
         ),
         _dropout,
     ),
-    "aten.fmod.Scalar": _fmod,
+    "aten.fmod.Scalar": fmod,
+    "aten.frac": frac,
     "aten.group_norm": group_norm,
+    "aten.hardshrink": hard_shrink,
     "aten.instance_norm": instance_norm,
+    "aten.isfinite": is_finite,
+    "aten.logcumsumexp": refused_log_cum_sum_exp,
+    "aten.logsumexp": log_sum_exp,
     "aten.matmul": _matmul,
     "aten.native_group_norm": native_group_norm,
     "aten.einsum": einsum,
@@ -312,14 +295,19 @@ _REWRITES: dict[str, _Rewrite] = {
         ("aten.view", "aten.reshape", "aten._unsafe_view", "aten.view_copy"), _checked_view
     ),
     "aten.roll": _roll,
+    "aten.round.decimals": rounded_to_decimals,
     "aten.scatter.src": scatter,
     "aten.select_scatter": select_scatter,
     "aten.slice.Tensor": crop_convolution,
     "aten.slice_scatter": slice_scatter,
     "aten.scaled_dot_product_attention": _attention,
+    "aten.softplus": softplus,
+    "aten.softshrink": soft_shrink,
     "aten.squeeze.dims": _squeeze_dims,
     **dict.fromkeys(CASTS, truncated),
-    "aten.upsample_bilinear2d.vec": _upsample_bilinear,
+    "aten.threshold": threshold,
+    "aten.trunc": trunc,
+    "aten.upsample_bilinear2d.vec": upsample_bilinear,
 }
 
 

@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from hipgraft.ir.bindings import ir, passmanager
 from hipgraft.ir.diagnostics import Diagnostic, diagnostics_to
+from hipgraft.ir.io import walk
+from hipgraft.ir.torch_dialect import aten_name, extents_and_element, torch_op
 from hipgraft.passmanager.base import Pass, PassState, option
 
 # Tensor types with a dynamic extent, or without a shape or an element type.
@@ -20,13 +22,32 @@ def _is_known(module: ir.Module) -> bool:
     return _UNKNOWN.search(text) is None
 
 
+def _spell_nan_tests(module: ir.Module) -> None:
+    """Rewrites `x == x` of floats to `not (x != x)`: torch-mlir folds it to true, also of NaN."""
+    found = [op for op in walk(module.operation) if _is_nan_test(op)]
+    for op in found:
+        kind = [op.results[0].type]
+        with ir.InsertionPoint(op), op.location:
+            is_nan = torch_op("aten.ne.Tensor", list(op.operands), kind).result
+            op.results[0].replace_all_uses_with(torch_op("aten.logical_not", [is_nan], kind).result)
+        op.erase()
+
+
+def _is_nan_test(op: ir.Operation) -> bool:
+    if aten_name(op) != "aten.eq.Tensor" or op.operands[0] != op.operands[1]:
+        return False
+    kind = extents_and_element(op.operands[0].type)
+    return kind is None or "f" in kind[1]
+
+
 @dataclass(frozen=True)
 class TorchSimplifyPass(Pass):
     """Runs torch-mlir's backend pipeline, which infers types only if the module needs it.
 
     The pipeline gives all tensors value semantics, reduces the overloads of ops and decomposes ops.
     Its inference of shapes and element types parses a large library, which takes longer than all
-    the rest for a small program. Programs whose types are known do without.
+    the rest for a small program. Programs whose types are known do without. Comparisons of floats
+    with themselves, which tell NaN, are kept.
 
     Before:
         ```mlir
@@ -58,6 +79,7 @@ class TorchSimplifyPass(Pass):
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Runs the pipeline without inference if that is enough, and otherwise with it."""
+        _spell_nan_tests(module)
         if _is_known(module) and self._try_without_inference(module) and _is_known(module):
             return
         state.count("inferences")

@@ -28,6 +28,7 @@ _KEPT_WHOLE = (
     "aten.convolution_backward",
     "aten.elu",
     "aten.embedding",
+    "aten.fmod.Tensor",
     "aten.gelu",
     "aten.leaky_relu",
     "aten.log_sigmoid",

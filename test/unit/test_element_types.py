@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from hipgraft.dialects.migraphx.types import ShapedType, row_major
 from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.dtypes import numpy_dtype, strided_array
 from hipgraft.ir.element_types import bit_width, is_float, is_integer
 from hipgraft.ir.strided_view import row_major_strides
 
@@ -55,3 +57,11 @@ def test_row_major_strides_of_dynamic_shapes(shape, strides):
     assert row_major(shape) == strides
     if None not in shape:
         assert row_major_strides(shape) == strides
+
+
+@pytest.mark.parametrize("name", [*BUILTIN[:-6], *BUILTIN[-5:], "complex<f64>"])
+def test_arrays_have_strides(name: str):
+    flat = np.arange(6).astype(numpy_dtype(name))
+    view = strided_array(flat, (2, 2), (1, 3))
+    assert view.dtype == flat.dtype
+    np.testing.assert_array_equal(view, [[flat[0], flat[3]], [flat[1], flat[4]]])

@@ -37,8 +37,12 @@ from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
 from hipgraft.codegen.workarounds.cpu_functions import expand_functions
 from hipgraft.codegen.workarounds.cpu_powers import expand_powers
 from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
+from hipgraft.codegen.workarounds.inexact_remainders import rewrite_remainders
 from hipgraft.codegen.workarounds.integer_division import guard_divisions
+from hipgraft.codegen.workarounds.integer_powers import expand_integer_powers
+from hipgraft.codegen.workarounds.log_sigmoid import expand_log_sigmoids
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
+from hipgraft.codegen.workarounds.lost_nans import keep_nans
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.codegen.workarounds.narrow_sums import widen_sums
 from hipgraft.codegen.workarounds.partial_widening import separate_widening
@@ -266,6 +270,9 @@ def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Modul
     module = session.parse(text)
     if "torch" in text:
         widen_sums(module)
+        keep_nans(module)
+        expand_log_sigmoids(module)
+        rewrite_remainders(module)
         lower_torch(module)
         separate_positions(module)
     if on_cpu:
@@ -273,6 +280,7 @@ def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Modul
     else:
         reorder_extremes(module)
         separate_widening(module)
+    expand_integer_powers(module)
     expand_functions(module, only_constants=not on_cpu)
     expand_powers(module, only_constants=not on_cpu)
     if is_dynamic(signature(module)):

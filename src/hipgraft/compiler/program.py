@@ -354,6 +354,7 @@ class _Compilation:
     def run(self) -> Program:
         """Compiles the module to the last stage of its configuration."""
         frontends.keep_names(self.module)
+        frontends.keep_signs(self.module)
         current = stage_of(self.module)
         phases = route(current, self.config, dynamic=has_symbols(self.module))
         # Only the stage's own phase can decide whether a module of torch ops is at that stage.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hipgraft.frontends.argument_names import argument_names, keep_names
+from hipgraft.frontends.argument_names import argument_names, keep_names, keep_signs
 from hipgraft.frontends.symbols import Extents, combinations
 from hipgraft.frontends.torch.symbols import specialize_functions
 from hipgraft.frontends.torch.text import read_mlir
@@ -20,6 +20,7 @@ __all__ = [
     "give_extents",
     "has_symbols",
     "keep_names",
+    "keep_signs",
     "load",
     "normalize",
     "read",

@@ -1,9 +1,10 @@
-"""Reads the names of a program's inputs and results."""
+"""Records what a program's inputs and results lose: their names, and which are unsigned."""
 
 from __future__ import annotations
 
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.entry_points import NAMES, functions_of, note_names
+from hipgraft.ir.entry_points import ELEMENTS, NAMES, functions_of, note_elements, note_names
+from hipgraft.ir.torch_dialect import extents_and_element
 
 
 def argument_names(module: ir.Module) -> list[str]:
@@ -25,3 +26,14 @@ def keep_names(module: ir.Module) -> None:
         names = [name_of(argument) for argument in function.regions[0].blocks[0].arguments]
         if any(names) and NAMES not in function.attributes:
             note_names(function, names)
+
+
+def keep_signs(module: ir.Module) -> None:
+    """Stores the types of unsigned inputs and results as attributes: host programs are signless."""
+    for function in functions_of(module):
+        kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+        tensors = [extents_and_element(one) for one in (*kind.inputs, *kind.results)]
+        elements = [tensor[1] if tensor else "" for tensor in tensors]
+        unsigned = [element if element.startswith("ui") else "" for element in elements]
+        if any(unsigned) and ELEMENTS not in function.attributes:
+            note_elements(function, unsigned)

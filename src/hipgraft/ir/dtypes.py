@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import ml_dtypes
@@ -53,6 +54,21 @@ def numpy_dtype(element_type: ir.Type | str) -> np.dtype[Any]:
     if name not in _DTYPES:
         raise HipgraftError(f"no numpy dtype holds elements of type '{name}'")
     return np.dtype(_DTYPES[name])
+
+
+def strided_array(
+    flat: np.ndarray[Any, Any], shape: Sequence[int], strides: Sequence[int]
+) -> np.ndarray[Any, Any]:
+    """Returns a view of the elements of `flat` that `shape` and `strides` select.
+
+    Args:
+        flat: array of one dimension, of any type; NumPy cannot stride f8E5M2 itself.
+        shape: extents of the view.
+        strides: in elements.
+    """
+    bits = flat.view(f"V{flat.itemsize}")
+    steps = [stride * flat.itemsize for stride in strides]
+    return np.lib.stride_tricks.as_strided(bits, shape, steps).view(flat.dtype)
 
 
 def element_type_name(dtype: np.dtype[Any]) -> str:

@@ -79,10 +79,19 @@ def noted_names(function: ir.Operation) -> list[str]:
     return _strings(function, NAMES)
 
 
+def note_elements(function: ir.Operation, elements: Sequence[str]) -> None:
+    """Records the types of the bits in a function's inputs and results."""
+    _note(function, ELEMENTS, elements)
+
+
 def note_names(function: ir.Operation, names: Sequence[str]) -> None:
     """Records the names of a function's inputs and results."""
+    _note(function, NAMES, names)
+
+
+def _note(function: ir.Operation, key: str, texts: Sequence[str]) -> None:
     with function.context:
-        function.attributes[NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names])
+        function.attributes[key] = ir.ArrayAttr.get([ir.StringAttr.get(text) for text in texts])
 
 
 def _strings(function: ir.Operation, key: str) -> list[str]:

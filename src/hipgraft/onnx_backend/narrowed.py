@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -28,15 +28,20 @@ _ROUNDINGS = 4
 def narrowed(case: Case, element: str) -> Case | None:
     """Returns a case whose tensors of f32 have another type; None if ONNX has no such operator.
 
-    The expected results are those of ONNX's reference implementation in f32 for rounded inputs.
+    The expected results are those of ONNX's reference implementation in f32 for rounded inputs and
+    constants.
     """
     number = ELEMENTS[element]
     dtype = helper.tensor_dtype_to_np_dtype(number)
-    model = onnx.ModelProto()
+    model, wide = onnx.ModelProto(), onnx.ModelProto()
     model.CopyFrom(case.model)
+    wide.CopyFrom(case.model)
     if not any(map(_is_f32, [*model.graph.input, *model.graph.output])):
         return None
     _narrow(model.graph, number)
+    for tensor in _f32_tensors(wide.graph):
+        array = numpy_helper.to_array(tensor).astype(dtype).astype(np.float32)
+        tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
     inputs = [_converted(one, np.float32, dtype) for one in case.inputs]
     names = [value.name for value in case.model.graph.input]
     exact = {
@@ -46,7 +51,7 @@ def narrowed(case: Case, element: str) -> Case | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             onnx.checker.check_model(model, full_check=True)
-            wanted = ReferenceEvaluator(case.model).run(None, exact)
+            wanted = ReferenceEvaluator(wide).run(None, exact)
     except Exception:  # the evaluator raises errors of any class
         return None
     rounding = _ROUNDINGS * float(float_info(element).eps)
@@ -78,22 +83,32 @@ def _is_f32(value: ValueInfoProto) -> bool:
 
 
 def _narrow(graph: GraphProto, number: int) -> None:
-    for tensor in graph.initializer:
-        _narrow_tensor(tensor, number)
-    values: Iterable[ValueInfoProto] = (*graph.input, *graph.output, *graph.value_info)
-    for value in values:
-        if _is_f32(value):
-            value.type.tensor_type.elem_type = number
-    for attribute in [one for node in graph.node for one in node.attribute]:
-        if attribute.type == AttributeProto.TENSOR:
-            _narrow_tensor(attribute.t, number)
-        elif attribute.type == AttributeProto.GRAPH:
-            _narrow(attribute.g, number)
-        elif attribute.name in _TYPES and attribute.i == TensorProto.FLOAT:
-            attribute.i = number
-
-
-def _narrow_tensor(tensor: TensorProto, number: int) -> None:
-    if tensor.data_type == TensorProto.FLOAT:
-        array = numpy_helper.to_array(tensor).astype(helper.tensor_dtype_to_np_dtype(number))
+    dtype = helper.tensor_dtype_to_np_dtype(number)
+    for tensor in list(_f32_tensors(graph)):
+        array = numpy_helper.to_array(tensor).astype(dtype)
         tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+    for part in _graphs(graph):
+        values: Iterable[ValueInfoProto] = (*part.input, *part.output, *part.value_info)
+        for value in values:
+            if _is_f32(value):
+                value.type.tensor_type.elem_type = number
+        for attribute in [one for node in part.node for one in node.attribute]:
+            if attribute.name in _TYPES and attribute.i == TensorProto.FLOAT:
+                attribute.i = number
+
+
+def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    """Yields a graph and those of its control flow."""
+    yield graph
+    for attribute in [one for node in graph.node for one in node.attribute]:
+        if attribute.type == AttributeProto.GRAPH:
+            yield from _graphs(attribute.g)
+
+
+def _f32_tensors(graph: GraphProto) -> Iterator[TensorProto]:
+    for part in _graphs(graph):
+        attributes = [one for node in part.node for one in node.attribute]
+        tensors = [one.t for one in attributes if one.type == AttributeProto.TENSOR]
+        for tensor in (*part.initializer, *tensors):
+            if tensor.data_type == TensorProto.FLOAT:
+                yield tensor

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.dtypes import numpy_dtype, strided_array
 from hipgraft.ir.strided_view import row_major_strides
 
 if TYPE_CHECKING:
@@ -108,8 +108,7 @@ def read_host(array: Any) -> np.ndarray[Any, Any]:
         return np.empty(foreign.shape, foreign.dtype)
     memory = _Memory(foreign, extent * width)
     flat: np.ndarray[Any, Any] = np.asarray(memory).view(foreign.dtype)
-    steps = [width * stride for stride in foreign.strides]
-    return np.lib.stride_tricks.as_strided(flat, foreign.shape, steps)
+    return strided_array(flat, foreign.shape, foreign.strides)
 
 
 class _Memory:

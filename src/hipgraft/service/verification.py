@@ -25,7 +25,7 @@ from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError, HipgraftWarning
-from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.dtypes import numpy_dtype, strided_array
 from hipgraft.runtime.comparison import compare, tolerance
 from hipgraft.runtime.devices.registry import open_device
 from hipgraft.runtime.host_program.kernel_recording import kernel_recording
@@ -230,8 +230,7 @@ def _signs(shape: Sequence[int], random: np.random.Generator) -> Array:
 def _logical(array: Array, layout: Layout) -> Array:
     """Returns the elements of a tensor, without those between them in memory."""
     flat = np.ascontiguousarray(array).reshape(-1)[layout.offset :]
-    strides = [stride * flat.itemsize for stride in layout.strides]
-    return np.lib.stride_tricks.as_strided(flat, layout.shape, strides, writeable=False)
+    return strided_array(flat, layout.shape, layout.strides)
 
 
 def _difference(got: Array, want: Array, is_sample: bool) -> str:

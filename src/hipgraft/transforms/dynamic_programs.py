@@ -10,7 +10,7 @@ from hipgraft.codegen.kernel import Kernel
 from hipgraft.dialects import hipdnn
 from hipgraft.ir import builders
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.entry_points import EXTENTS, NAMES, RANGES, SYMBOLS, symbols
+from hipgraft.ir.entry_points import ELEMENTS, EXTENTS, NAMES, RANGES, SYMBOLS, symbols
 from hipgraft.transforms.grafting import CompiledGraph, graft
 
 
@@ -111,7 +111,7 @@ class DynamicProgram:
         if kernel.format != "vmfb":
             targets = ir.ArrayAttr.get([ir.StringAttr.get(kernel.target)])
             main.attributes["hipgraft.targets"] = targets
-        for noted in (SYMBOLS, RANGES, NAMES):
+        for noted in (SYMBOLS, RANGES, NAMES, ELEMENTS):
             if noted in self.old.attributes:
                 main.attributes[noted] = self.old.attributes[noted]
 

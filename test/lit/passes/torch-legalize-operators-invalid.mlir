@@ -148,3 +148,12 @@ func.func @view_of_more_elements() -> !torch.vtensor<[2,4],f32> {
   %1 = torch.aten.view %0, %shape : !torch.vtensor<[2,3],f32>, !torch.list<int> -> !torch.vtensor<[2,4],f32>
   return %1 : !torch.vtensor<[2,4],f32>
 }
+
+// -----
+
+func.func @log_cum_sum_exp(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
+  %zero = torch.constant.int 0
+  // expected-error @below {{'aten.logcumsumexp' is not supported: torch-mlir's sum of exponentials overflows}}
+  %0 = torch.operator "torch.aten.logcumsumexp"(%x, %zero) : (!torch.vtensor<[4],f32>, !torch.int) -> !torch.vtensor<[4],f32>
+  return %0 : !torch.vtensor<[4],f32>
+}

@@ -442,3 +442,123 @@ func.func @one_matrix_times_a_batch(%x: !torch.vtensor<[1,5,4],f32>, %w: !torch.
   %0 = torch.aten.matmul %x, %w : !torch.vtensor<[1,5,4],f32>, !torch.vtensor<[3,4,2],f32> -> !torch.vtensor<[3,5,2],f32>
   return %0 : !torch.vtensor<[3,5,2],f32>
 }
+
+// -----
+
+// The limit is added to negative numbers; NaN times 0 is NaN.
+
+// CHECK-LABEL: func.func @softshrink
+// CHECK-SAME:    %[[X:.*]]: !torch.vtensor<[4],f32>
+// CHECK-DAG:     %[[LIMIT:.*]] = torch.constant.float 5.000000e-01
+// CHECK-DAG:     %[[OTHER:.*]] = torch.constant.float -5.000000e-01
+// CHECK:         %[[ZERO:.*]] = torch.aten.mul.Scalar %[[X]],
+// CHECK-NEXT:    %[[ABOVE:.*]] = torch.aten.sub.Scalar %[[X]], %[[LIMIT]],
+// CHECK-NEXT:    %[[BELOW:.*]] = torch.aten.sub.Scalar %[[X]], %[[OTHER]],
+// CHECK-NEXT:    %[[IS_BELOW:.*]] = torch.aten.lt.Scalar %[[X]], %[[OTHER]]
+// CHECK-NEXT:    %[[INNER:.*]] = torch.aten.where.self %[[IS_BELOW]], %[[BELOW]], %[[ZERO]]
+// CHECK-NEXT:    %[[IS_ABOVE:.*]] = torch.aten.gt.Scalar %[[X]], %[[LIMIT]]
+// CHECK-NEXT:    torch.aten.where.self %[[IS_ABOVE]], %[[ABOVE]], %[[INNER]]
+func.func @softshrink(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
+  %limit = torch.constant.float 5.000000e-01
+  %0 = torch.aten.softshrink %x, %limit : !torch.vtensor<[4],f32>, !torch.float -> !torch.vtensor<[4],f32>
+  return %0 : !torch.vtensor<[4],f32>
+}
+
+// -----
+
+// Comparisons that keep NaN.
+
+// CHECK-LABEL: func.func @selections
+// CHECK:         %[[SIZE:.*]] = torch.aten.abs
+// CHECK-NEXT:    %[[IS_SMALL:.*]] = torch.aten.le.Scalar %[[SIZE]],
+// CHECK:         torch.aten.masked_fill.Scalar %arg0, %[[IS_SMALL]],
+// CHECK-NEXT:    %[[IS_LOW:.*]] = torch.aten.le.Scalar %arg0,
+// CHECK-NEXT:    torch.aten.masked_fill.Scalar %arg0, %[[IS_LOW]],
+func.func @selections(%x: !torch.vtensor<[4],f32>) -> (!torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>) {
+  %limit = torch.constant.float 5.000000e-01
+  %0 = torch.aten.hardshrink %x, %limit : !torch.vtensor<[4],f32>, !torch.float -> !torch.vtensor<[4],f32>
+  %1 = torch.aten.threshold %x, %limit, %limit : !torch.vtensor<[4],f32>, !torch.float, !torch.float -> !torch.vtensor<[4],f32>
+  return %0, %1 : !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @isfinite
+// CHECK:         %[[SIZE:.*]] = torch.aten.abs
+// CHECK-NEXT:    %[[INFINITY:.*]] = torch.constant.float 0x7FF0000000000000
+// CHECK-NEXT:    torch.aten.lt.Scalar %[[SIZE]], %[[INFINITY]]
+func.func @isfinite(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],i1> {
+  %0 = torch.operator "torch.aten.isfinite"(%x) : (!torch.vtensor<[4],f32>) -> !torch.vtensor<[4],i1>
+  return %0 : !torch.vtensor<[4],i1>
+}
+
+// -----
+
+// An infinite maximum is not subtracted: the difference of infinities is NaN.
+
+// CHECK-LABEL: func.func @logsumexp
+// CHECK:         %[[PEAK:.*]] = torch.aten.amax {{.*}} -> !torch.vtensor<[2,1],f32>
+// CHECK-NEXT:    %[[SIZE:.*]] = torch.aten.abs %[[PEAK]]
+// CHECK:         %[[IS_INFINITE:.*]] = torch.aten.eq.Scalar %[[SIZE]],
+// CHECK:         %[[BASE:.*]] = torch.aten.masked_fill.Scalar %[[PEAK]], %[[IS_INFINITE]],
+// CHECK:         torch.aten.sub.Tensor %arg0, %[[BASE]],
+// CHECK:         torch.aten.exp
+// CHECK:         %[[SUM:.*]] = torch.aten.sum.dim_IntList
+// CHECK-NEXT:    %[[LOG:.*]] = torch.aten.log %[[SUM]]
+// CHECK:         torch.aten.add.Tensor %[[LOG]], %[[BASE]],
+// CHECK:         torch.aten.view {{.*}} -> !torch.vtensor<[2],f32>
+func.func @logsumexp(%x: !torch.vtensor<[2,4],f32>) -> !torch.vtensor<[2],f32> {
+  %last = torch.constant.int -1
+  %dims = torch.prim.ListConstruct %last : (!torch.int) -> !torch.list<int>
+  %false = torch.constant.bool false
+  %0 = torch.aten.logsumexp %x, %dims, %false : !torch.vtensor<[2,4],f32>, !torch.list<int>, !torch.bool -> !torch.vtensor<[2],f32>
+  return %0 : !torch.vtensor<[2],f32>
+}
+
+// -----
+
+// A remainder by a scalar is exact if it stays one op.
+
+// CHECK-LABEL: func.func @fmod
+// CHECK:         %[[THREE:.*]] = torch.vtensor.literal(dense<3.000000e+00> : tensor<f16>)
+// CHECK-NEXT:    torch.aten.fmod.Tensor %arg0, %[[THREE]]
+func.func @fmod(%x: !torch.vtensor<[4],f16>) -> !torch.vtensor<[4],f16> {
+  %three = torch.constant.int 3
+  %0 = torch.aten.fmod.Scalar %x, %three : !torch.vtensor<[4],f16>, !torch.int -> !torch.vtensor<[4],f16>
+  return %0 : !torch.vtensor<[4],f16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @round_to_decimals
+// CHECK:         %[[WIDE:.*]] = torch.aten.to.dtype %arg0, {{.*}} -> !torch.vtensor<[4],f32>
+// CHECK-NEXT:    %[[ROUND:.*]] = torch.aten.round.decimals %[[WIDE]],
+// CHECK:         torch.aten.to.dtype %[[ROUND]], {{.*}} -> !torch.vtensor<[4],bf16>
+func.func @round_to_decimals(%x: !torch.vtensor<[4],bf16>) -> !torch.vtensor<[4],bf16> {
+  %two = torch.constant.int 2
+  %0 = torch.aten.round.decimals %x, %two : !torch.vtensor<[4],bf16>, !torch.int -> !torch.vtensor<[4],bf16>
+  return %0 : !torch.vtensor<[4],bf16>
+}
+
+// -----
+
+// Constants are compared with floats only.
+
+// CHECK-LABEL: func.func @functions_of_constants
+// CHECK-DAG:     %[[ONE:.*]] = torch.constant.float 1.000000e+00
+// CHECK-DAG:     %[[LIMIT:.*]] = torch.constant.float 2.000000e+01
+// CHECK:         torch.aten.softplus %arg0, %[[ONE]], %[[LIMIT]]
+// CHECK-NEXT:    %[[UP:.*]] = torch.aten.ceil %arg0
+// CHECK-NEXT:    %[[DOWN:.*]] = torch.aten.floor %arg0
+// CHECK:         %[[IS_BELOW:.*]] = torch.aten.lt.Scalar %arg0,
+// CHECK-NEXT:    torch.aten.where.self %[[IS_BELOW]], %[[UP]], %[[DOWN]]
+// CHECK:         %[[WHOLE:.*]] = torch.aten.where.self
+// CHECK:         torch.aten.sub.Tensor %arg0, %[[WHOLE]],
+func.func @functions_of_constants(%x: !torch.vtensor<[4],f32>) -> (!torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>) {
+  %one = torch.constant.int 1
+  %limit = torch.constant.int 20
+  %0 = torch.aten.softplus %x, %one, %limit : !torch.vtensor<[4],f32>, !torch.int, !torch.int -> !torch.vtensor<[4],f32>
+  %1 = torch.aten.trunc %x : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
+  %2 = torch.aten.frac %x : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
+  return %0, %1, %2 : !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>
+}

@@ -27,4 +27,18 @@ func.func @known(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
   return %2 : !torch.vtensor<[4],f32>
 }
 
+// NaN differs from itself: torch-mlir would fold this comparison to true.
+
+// CHECK-LABEL: func.func @equals_itself
+// CHECK-SAME:    %[[X:.*]]: !torch.vtensor<[4],f32>, %[[I:.*]]: !torch.vtensor<[4],si64>
+// CHECK-DAG:     %[[TRUE:.*]] = torch.vtensor.literal(dense<true>
+// CHECK-DAG:     %[[NAN:.*]] = torch.aten.ne.Tensor %[[X]], %[[X]]
+// CHECK-DAG:     %[[NUMBER:.*]] = torch.aten.logical_not %[[NAN]]
+// CHECK:         return %[[NUMBER]], %[[TRUE]]
+func.func @equals_itself(%x: !torch.vtensor<[4],f32>, %i: !torch.vtensor<[4],si64>) -> (!torch.vtensor<[4],i1>, !torch.vtensor<[4],i1>) {
+  %0 = torch.aten.eq.Tensor %x, %x : !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32> -> !torch.vtensor<[4],i1>
+  %1 = torch.aten.eq.Tensor %i, %i : !torch.vtensor<[4],si64>, !torch.vtensor<[4],si64> -> !torch.vtensor<[4],i1>
+  return %0, %1 : !torch.vtensor<[4],i1>, !torch.vtensor<[4],i1>
+}
+
 // COUNT-NOT: inferences

@@ -22,7 +22,8 @@ CPU_FUNCTIONS = Workaround(
     "1))`, which cancels for negative numbers (infinite from -4,000 on); `acosh`, `sinh` and "
     "`cosh` overflow where their results do not. In `f16` all of them overflow at a few hundred. "
     "Constants folded while compiling for a GPU are computed in the same way. `atan` is off by up "
-    "to 40 ulp. `sin`, `cos`, `tanh`, `asin`, `acos`, `atan` and `erf` of `f64` do not link.",
+    "to 40 ulp; `atan2` is NaN of zeros and of infinities, and ignores the sign of 0. `log10`, and "
+    "`sin`, `cos`, `tanh`, `asin`, `acos`, `atan` and `erf` of `f64`, do not link.",
     effect=Effect.WRONG,
     targets="CPU; constants on all",
     remedy="Angles are reduced in `f64` by pi/2 in three parts; hyperbolic functions are computed "
@@ -169,6 +170,26 @@ def _atan(build: FloatBuilder, x: ir.Value) -> ir.Value:
     return build.op("math.copysign", build.add(base, angle), x)
 
 
+def _atan2(build: FloatBuilder, y: ir.Value, x: ir.Value) -> ir.Value:
+    """The angle of a point: that in the first eighth turn, reflected by sizes and signs."""
+    sizes = [build.op("math.absf", one) for one in (y, x)]
+    small, large = (build.op(f"arith.{name}imumf", *sizes) for name in ("min", "max"))
+    # Points at 0 and at infinity have the directions that C defines.
+    is_alike = build.compare("equal", small, large)
+    ratio = build.select(is_alike, _one(build), build.div(small, large))
+    ratio = build.select(build.equals(large, 0.0), build.number(0.0), ratio)
+    angle = _atan(build, ratio)
+    is_steep = build.compare("greater", *sizes)
+    angle = build.select(is_steep, build.sub(build.number(pi / 2), angle), angle)
+    is_left = build.exceeds(build.op("arith.negf", build.op("math.copysign", _one(build), x)), 0.0)
+    angle = build.select(is_left, build.sub(build.number(pi), angle), angle)
+    return build.op("math.copysign", angle, y)
+
+
+def _log10(build: FloatBuilder, x: ir.Value) -> ir.Value:
+    return build.mul(build.op("math.log", x), build.number(1 / log(10)))
+
+
 def _asin(build: FloatBuilder, x: ir.Value) -> ir.Value:
     if build.type.width < 64:
         return build.op("math.asin", x)
@@ -230,7 +251,7 @@ def _complement() -> list[float]:
 class _Function:
     """How a function is computed, and of which of the widths 16, 32 and 64 it is replaced."""
 
-    build: Callable[[FloatBuilder, ir.Value], ir.Value]
+    build: Callable[..., ir.Value]
     widths: Sequence[int] = (16, 32, 64)
 
 
@@ -240,10 +261,12 @@ _FUNCTIONS = {
     "math.asin": _Function(_asin, (16, 64)),
     "math.asinh": _Function(_asinh),
     "math.atan": _Function(_atan),
+    "math.atan2": _Function(_atan2),
     "math.atanh": _Function(_atanh),
     "math.cosh": _Function(_cosh),
     "math.erf": _Function(_erf, (64,)),
     "math.expm1": _Function(_expm1, (64,)),
+    "math.log10": _Function(_log10),
     "math.log1p": _Function(_log1p, (64,)),
     "math.sinh": _Function(_sinh),
     "math.tanh": _Function(_tanh, (64,)),
@@ -275,14 +298,14 @@ def _expand(op: ir.Operation) -> bool:
     if name in _FUNCTIONS and max(width, 16) not in _FUNCTIONS[name].widths:
         return False
     with ir.InsertionPoint(op), op.location:
-        x = op.operands[0]
         if name in _TRIGONOMETRIC:
             build = FloatBuilder(ir.F64Type.get())
-            wide = converted(x, build.type)
+            wide = converted(op.operands[0], build.type)
             result = _trigonometric(build, wide, _TERMS[max(width, 32)], name)
         else:
             build = FloatBuilder(kind if width >= 32 else ir.F32Type.get())
-            result = _FUNCTIONS[name].build(build, converted(x, build.type))
+            operands = [converted(one, build.type) for one in op.operands]
+            result = _FUNCTIONS[name].build(build, *operands)
         op.result.replace_all_uses_with(converted(result, kind))
     op.erase()
     return True

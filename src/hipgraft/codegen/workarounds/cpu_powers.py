@@ -56,7 +56,7 @@ def _expand(op: ir.Operation) -> bool:
     with ir.InsertionPoint(op), op.location:
         if exponent is not None and exponent.is_integer() and abs(exponent) <= _MOST_PRODUCTS:
             build = FloatBuilder(kind if kind.width >= 32 else ir.F32Type.get())
-            result = _products(build, converted(op.operands[0], build.type), int(exponent))
+            result = build.power(converted(op.operands[0], build.type), int(exponent))
         else:
             build = FloatBuilder(ir.F64Type.get())
             x, y = (converted(one, build.type) for one in op.operands)
@@ -72,18 +72,6 @@ def _constant(value: ir.Value) -> float | None:
         return None
     number = ir.FloatAttr(owner.attributes["value"]).value
     return None if isnan(number) else number
-
-
-def _products(build: FloatBuilder, x: ir.Value, exponent: int) -> ir.Value:
-    result, square, rest = None, x, abs(exponent)
-    while rest:
-        if rest & 1:
-            result = square if result is None else build.mul(result, square)
-        rest >>= 1
-        square = build.mul(square, square) if rest else square
-    if result is None:
-        return build.number(1.0)
-    return result if exponent > 0 else build.div(build.number(1.0), result)
 
 
 def _power(build: FloatBuilder, x: ir.Value, y: ir.Value, width: int) -> ir.Value:

@@ -69,6 +69,18 @@ class FloatBuilder:
         """Builds the integer next to a number of f64 below 2**51."""
         return self.sub(self.add(a, self.number(_ROUND)), self.number(_ROUND))
 
+    def power(self, x: ir.Value, exponent: int) -> ir.Value:
+        """Builds a power by products."""
+        result, square, rest = None, x, abs(exponent)
+        while rest:
+            if rest & 1:
+                result = square if result is None else self.mul(result, square)
+            rest >>= 1
+            square = self.mul(square, square) if rest else square
+        if result is None:
+            return self.number(1.0)
+        return result if exponent > 0 else self.div(self.number(1.0), result)
+
     def polynomial(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
         """Builds the sum of `coefficients[i] * x ** i`."""
         total = self.number(coefficients[-1])

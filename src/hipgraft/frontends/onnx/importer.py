@@ -22,7 +22,7 @@ from hipgraft.frontends.onnx.torch_forms import make_torch_ops
 from hipgraft.ir import io as ir_io
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.ir.entry_points import ELEMENTS, note_names
+from hipgraft.ir.entry_points import ELEMENTS, note_elements, note_names
 from hipgraft.ir.io import RESOURCE_ALIGNMENT
 
 _INLINE_ELEMENTS = 64
@@ -122,8 +122,7 @@ def _note_elements(function: ir.Operation, model: onnx.ModelProto) -> None:
     """Records the element types of narrow values, of which the program holds the bits."""
     for noted in model.metadata_props:
         if noted.key == ELEMENTS:
-            names = [ir.StringAttr.get(name) for name in noted.value.split(",")]
-            function.attributes[ELEMENTS] = ir.ArrayAttr.get(names)
+            note_elements(function, noted.value.split(","))
 
 
 def _make_literals(module: ir.Module) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
-from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.dtypes import numpy_dtype, strided_array
 from hipgraft.ir.resources import constant_bytes, elements_of
 from hipgraft.ir.tensors import element_type_of
 from hipgraft.transforms.recognition.values import window
@@ -50,8 +50,7 @@ def stored_elements(value: ir.Value) -> Array:
     assert made is not None
     kind = numpy_dtype(element_type_of(base))
     flat = np.frombuffer(constant_bytes(made), kind)[view.offset :]
-    steps = [stride * kind.itemsize for stride in view.strides]
-    return np.lib.stride_tricks.as_strided(flat, view.shape, steps, writeable=False)
+    return strided_array(flat, view.shape, view.strides)
 
 
 def build_constant(elements: Array, element: ir.Type, name: str) -> ir.Value:

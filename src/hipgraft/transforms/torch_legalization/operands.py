@@ -79,6 +79,18 @@ def int_operand(op: ir.Operation, index: int) -> int:
     return value
 
 
+def number_operand(op: ir.Operation, index: int) -> float:
+    """Returns the value of a constant operand that is a number.
+
+    Raises:
+        PassFailure: it is not a constant number.
+    """
+    value = constant(op, index)
+    if not isinstance(value, int | float):
+        raise PassFailure(f"'{aten_name(op)}' expects a number as operand #{index}", op)
+    return float(value)
+
+
 def is_tensor(value: ir.Value) -> bool:
     """Whether a value is a tensor of known rank."""
     return extents_and_element(value.type) is not None

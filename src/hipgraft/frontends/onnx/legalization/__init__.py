@@ -219,12 +219,12 @@ def _rewritten(node: NodeProto, graph: GraphInfo, rewrites: Mapping[str, Rewrite
     writer = Writer(node, graph)
     if any(graph.elements.get(name) == TensorProto.STRING for name in (*node.input, *node.output)):
         raise RefusedNode(node, "on strings is not supported")
-    if write_empty(writer):
-        return writer
-    rewrite = rewrites.get(node.op_type)
-    if rewrite is None:
-        return None
     try:
+        if write_empty(writer):
+            return writer
+        rewrite = rewrites.get(node.op_type)
+        if rewrite is None:
+            return None
         rewrite(writer)
     except Declined:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import helper, numpy_helper
 
-from hipgraft.frontends.onnx.legalization.writer import Writer
+from hipgraft.frontends.onnx.legalization.writer import Refused, Writer
 
 
 def write_empty(writer: Writer) -> bool:
@@ -13,12 +13,18 @@ def write_empty(writer: Writer) -> bool:
 
     Returns:
         Whether the node was replaced.
+
+    Raises:
+        Refused: other extents of an empty result are dynamic.
     """
     if writer.node.op_type == "Identity" and writer.node.input[0] in writer.graph.constants:
         return False
     outputs = [name for name in writer.node.output if name]
     shapes = [writer.graph.shapes.get(name) for name in outputs]
     known = [shape for shape in shapes if shape is not None]
+    extents = [writer.graph.extents.get(name, []) for name in outputs]
+    if any(0 in each and None in each for each in extents):
+        raise Refused("of no elements is supported for static shapes only")
     if not outputs or len(known) < len(outputs):
         return False
     if writer.node.op_type == "MatMul" and 0 in writer.graph.shapes.get(writer.node.input[0], []):
@@ -35,7 +41,7 @@ def _scatter(writer: Writer) -> bool:
     if writer.node.op_type not in ("Scatter", "ScatterElements", "ScatterND"):
         return False
     x, indices = writer.node.input[:2]
-    if 0 not in writer.graph.shapes.get(indices, []):
+    if not _is_empty(writer, indices):
         return False
     writer.result(x)
     return True
@@ -53,11 +59,15 @@ def _concatenate(writer: Writer) -> bool:
     """Removes operands without elements from a concatenation."""
     if writer.node.op_type != "Concat":
         return False
-    kept = [name for name in writer.node.input if 0 not in writer.graph.shapes.get(name, [])]
+    kept = [name for name in writer.node.input if not _is_empty(writer, name)]
     if len(kept) == len(writer.node.input):
         return False
     writer.again(kept)
     return True
+
+
+def _is_empty(writer: Writer, name: str) -> bool:
+    return 0 in writer.graph.shapes.get(name, []) or 0 in writer.graph.extents.get(name, [])
 
 
 def _gather(writer: Writer) -> bool:

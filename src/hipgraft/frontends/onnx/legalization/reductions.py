@@ -34,13 +34,14 @@ _OF_ONE = {"ReduceL2": "Abs", "ReduceLogSum": "Log", "ReduceLogSumExp": "Identit
 def _reduction(writer: Writer) -> None:
     """Rewrites the operator on `(x, axes)`; or the axes are an attribute, in opsets before 18."""
     x = writer.node.input[0]
-    shape = writer.shape(x)
-    if math.prod(shape) == 0:
+    extents = writer.extents(x)
+    if 0 in extents:
         _reduce_nothing(writer)
         return
     if not writer.has_input(1) or writer.node.input[1] in writer.graph.constants:
-        _reduce_known_axes(writer, shape)
+        _reduce_known_axes(writer, extents)
         return
+    shape = writer.shape(x)
     choices = _choices(writer, shape)
     keeps = bool(writer.attribute("keepdims", 1))
     if len({_result_shape(shape, axes, keeps=keeps) for axes in choices}) > 1:
@@ -53,7 +54,7 @@ def _reduction(writer: Writer) -> None:
     _select(writer, [_reduced(writer, axes) for axes in choices], choices, len(shape))
 
 
-def _reduce_known_axes(writer: Writer, shape: Sequence[int]) -> None:
+def _reduce_known_axes(writer: Writer, shape: Sequence[int | None]) -> None:
     """Names each axis once, because torch-mlir's mean divides by the extent of each.
 
     torch-mlir also aborts at some reductions over axes of extent 1, which are elementwise.
@@ -70,13 +71,30 @@ def _reduce_known_axes(writer: Writer, shape: Sequence[int]) -> None:
             wide = x if element in _FLOATS else writer.cast(x, TensorProto.DOUBLE)
             y = writer.op(elementwise, wide)
             x = y if element in _FLOATS else writer.cast(y, element)
-        keeps = bool(writer.attribute("keepdims", 1))
-        kept = [extent for axis, extent in enumerate(shape) if keeps or axis not in reduced]
-        writer.result(writer.reshape(x, kept))
+        dropped = [] if writer.attribute("keepdims", 1) else list(reduced)
+        writer.result(writer.squeeze(x, dropped) if dropped else x)
+        return
+    if writer.node.op_type == "ReduceLogSumExp" and (is_whole or axes):
+        _log_sum_exp(writer, list(reduced))
         return
     if not axes or len(axes) == len(given):
         raise Declined("supported", "its axes are known")
     writer.result(_reduced(writer, axes))
+
+
+def _log_sum_exp(writer: Writer, axes: Sequence[int]) -> None:
+    """Subtracts the maximum where it is finite, so that no exponential overflows."""
+    x, element = writer.node.input[0], writer.element(writer.node.input[0])
+    if element not in _FLOATS:
+        raise Declined("supported", "integers are converted to wide floats")
+    peak = writer.reduce("ReduceMax", x, axes)
+    infinity, zero = (writer.like(one, element) for one in (math.inf, 0.0))
+    is_infinite = writer.op("Equal", writer.op("Abs", peak), infinity)
+    base = writer.op("Where", is_infinite, zero, peak)
+    total = writer.reduce("ReduceSum", writer.op("Exp", writer.op("Sub", x, base)), axes)
+    result = writer.op("Add", writer.op("Log", total), base)
+    keeps = writer.attribute("keepdims", 1)
+    writer.result(result if keeps else writer.squeeze(result, axes))
 
 
 def _choices(writer: Writer, shape: Sequence[int]) -> list[tuple[int, ...]]:

@@ -41,6 +41,7 @@ class GraphInfo:
 
     Attributes:
         shapes: static shapes.
+        extents: known extents of the values of known rank, None for others.
         elements: element types, as numbers of `TensorProto.DataType`.
         constants: elements of small initialisers.
         opset: version of the default domain.
@@ -58,6 +59,7 @@ class GraphInfo:
     tensors: Mapping[str, TensorProto] = field(default_factory=dict[str, TensorProto])
     sequences: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     file: Path | None = None
+    extents: dict[str, list[int | None]] = field(default_factory=dict[str, list[int | None]])
 
     @classmethod
     def of(
@@ -77,13 +79,20 @@ class GraphInfo:
         """
         graph = model.graph
         shapes: dict[str, list[int]] = {}
+        extents: dict[str, list[int | None]] = {}
         elements: dict[str, int] = {}
         for value in [*graph.value_info, *graph.input, *graph.output]:
             tensor = value.type.tensor_type
             elements[value.name] = tensor.elem_type
             dims = tensor.shape.dim
-            if tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in dims):
-                shapes[value.name] = [dim.dim_value for dim in dims]
+            if not tensor.HasField("shape"):
+                continue
+            known = [dim.dim_value for dim in dims if dim.HasField("dim_value")]
+            if len(known) == len(dims):
+                shapes[value.name] = known
+            extents[value.name] = [
+                dim.dim_value if dim.HasField("dim_value") else None for dim in dims
+            ]
         for tensor in graph.initializer:
             shapes[tensor.name] = list(tensor.dims)
             elements[tensor.name] = tensor.data_type
@@ -92,7 +101,9 @@ class GraphInfo:
         taken = {*elements, *(name for node in graph.node for name in node.output)}
         tensors = {**weights, **{tensor.name: tensor for tensor in graph.initializer}}
         sequences = members_of(graph.node, constants)
-        return cls(shapes, elements, dict(constants), opset, taken, tensors, sequences, file)
+        return cls(
+            shapes, elements, dict(constants), opset, taken, tensors, sequences, file, extents
+        )
 
 
 _SHAPE_KEEPING = frozenset(
@@ -163,6 +174,16 @@ class Writer:
         if name not in self.graph.shapes:
             raise Declined("dynamic-shape", f"'{name}' has no static shape")
         return list(self.graph.shapes[name])
+
+    def extents(self, name: str) -> list[int | None]:
+        """Returns the known extents of a value, None for others.
+
+        Raises:
+            Declined: its rank is not known.
+        """
+        if name not in self.graph.extents:
+            return list(self.shape(name))
+        return list(self.graph.extents[name])
 
     def needed_shape(self, name: str, form: str) -> list[int]:
         """Returns the static shape of a value that `form` of the operator needs.
@@ -347,6 +368,12 @@ class Writer:
         if by_input:
             return self.op(op_type, x, self.const(list(axes), np.int64), keepdims=int(keepdims))
         return self.op(op_type, x, axes=list(axes), keepdims=int(keepdims))
+
+    def squeeze(self, x: str, axes: Sequence[int]) -> str:
+        """Drops dimensions of one element, in the form that the model's opset has."""
+        if self.graph.opset >= 13:
+            return self.op("Squeeze", x, self.const(list(axes), np.int64))
+        return self.op("Squeeze", x, axes=list(axes))
 
     def fresh(self, what: str) -> str:
         """Returns an unused name."""
