@@ -260,7 +260,9 @@ def main() -> int:
     parser.add_argument("--ops", default="", help="only operators whose name matches")
     parser.add_argument("--device", default="cpu", help="or emulator:ARCHITECTURE")
     parser.add_argument("--dynamic", action="store_true", help="make extents symbolic")
-    parser.add_argument("--element", choices=sorted(ELEMENTS), default="", help="instead of f32")
+    parser.add_argument(
+        "--element", choices=sorted(ELEMENTS), default="", help="type to give to f32 tensors"
+    )
     parser.add_argument("--rewrites", action="store_true", help="evaluate what is rewritten only")
     parser.add_argument("--failures", type=Path, default=Path("build/differential"))
     options = parser.parse_args()

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, help="at most this many cases of each template")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="for all graphs")
     parser.add_argument("--each", type=float, default=300.0, help="seconds for one graph")
-    parser.add_argument("--work", type=float, default=2e8, help="multiplications of one graph")
+    parser.add_argument("--work", type=float, default=2e8, help="most multiplications of one graph")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes")
     parser.add_argument("--quiet", action="store_true", help="print only what is not right")
     flags = parser.parse_args(arguments)

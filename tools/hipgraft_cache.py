@@ -35,17 +35,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="hipgraft-cache", description=__doc__)
-    parser.add_argument("--cache-dir", default="", metavar="DIR", help="by default the user's")
+    parser.add_argument(
+        "--cache-dir",
+        default="",
+        metavar="DIR",
+        help="directory of the cache; by default the user's",
+    )
     parser.add_argument("--version", action=cli.VersionAction)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add = commands.add_parser
-    add("list", help="all entries, used last first")
-    show = add("show", help="what is known of an entry")
-    show.add_argument("key", help="enough of the start of a key, or a name")
+    add("list", help="list all entries, most recently used first")
+    show = add("show", help="describe an entry")
+    show.add_argument("key", help="a name, or the unambiguous start of a key")
     show.add_argument("--extract", default="", metavar="DIR", help="write its files there")
-    add("verify", help="read every entry; damaged ones are named, and removed")
-    prune = add("prune", help="evict what was used longest ago")
-    prune.add_argument("--max-size", default="0", metavar="SIZE", help="what to keep, such as 512M")
+    add("verify", help="read every entry; report and remove damaged ones")
+    prune = add("prune", help="evict the least recently used entries")
+    prune.add_argument(
+        "--max-size", default="0", metavar="SIZE", help="size to prune to, such as 512M"
+    )
     export = add("export", help="write entries to an archive")
     export.add_argument("archive", metavar="OUT.tar")
     export.add_argument("key", nargs="*", help="starts of keys; by default all entries")

@@ -77,15 +77,15 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--emit",
         choices=_FORMS,
-        help="form of the output; by default as OUT's suffix says: " + _known_forms(),
+        help="form of the output; by default that of OUT's suffix: " + _known_forms(),
     )
     add(
         "--constants",
         default="",
         metavar="WHERE",
-        help="of a host program: globals, arguments, or a FILE.safetensors or FILE.irpa; by "
-        "default text in a file has them in OUT.safetensors, on standard output as arguments, and "
-        "bytecode as globals",
+        help="where a host program has its constants: globals, arguments, FILE.safetensors or "
+        "FILE.irpa; by default OUT.safetensors for text in a file, arguments for text on standard "
+        "output, and globals for bytecode",
     )
     add("--compile-to", default="", metavar="STAGE", help=f"last stage: {_STAGES}")
     add("--save-temps", default="", metavar="DIR", help="keep each stage and compiler inputs")

@@ -37,12 +37,17 @@ def _parser() -> argparse.ArgumentParser:
         "found defects.",
     )
     add = parser.add_argument
-    add("--arch", default="gfx942", metavar="ARCH", help="of the GPUs; by default gfx942")
+    add(
+        "--arch",
+        default="gfx942",
+        metavar="ARCH",
+        help="GPU architecture; by default gfx942",
+    )
     add("--devices", type=cli.positive, default=1, metavar="N", help="number of GPUs; by default 1")
-    add("--time", choices=("host", "model"), default="host", help="what events hold: the time that "
-        "emulation takes, by default, or the estimated time of the GPU")  # fmt: skip
-    add("--check", default="", metavar="CHECKS", help="what to look for in each launch: all, or "
-        "names of checks as for hipgraft-run; defects are told once a kernel")  # fmt: skip
+    add("--time", choices=("host", "model"), default="host", help="time that events measure: "
+        "that of the emulation, by default, or the estimated time of the GPU")  # fmt: skip
+    add("--check", default="", metavar="CHECKS", help="defects to look for in each launch: "
+        "all, or names of checks as for hipgraft-run; each is told once per kernel")  # fmt: skip
     add("command", nargs="+", metavar="COMMAND", help="program, and its arguments")
     add("--version", action=cli.VersionAction)
     return parser

@@ -51,13 +51,19 @@ def _parser() -> argparse.ArgumentParser:
         help="a command line; it is started with the name of a file appended, and the module in "
         "that file is interesting if the exit status is 0",
     )
-    add("-o", "--output", default="-", metavar="OUT", help="a file holds the smallest so far")
+    add(
+        "-o",
+        "--output",
+        default="-",
+        metavar="OUT",
+        help="output file, updated at each step; - is standard output",
+    )
     add(
         "--timeout",
         type=cli.magnitude,
         default=60.0,
         metavar="SECONDS",
-        help="for a trial; 60 if absent",
+        help="time limit of a trial (default: 60)",
     )
     add("-j", "--jobs", type=cli.positive, default=1, metavar="N", help="trials at the same time")
     add("--any-stage", action="store_true", help="accept modules that break the stage's contract")

@@ -69,16 +69,27 @@ def _parser() -> argparse.ArgumentParser:
         help="inputs: in_0, ... or by argument name; or the "
         "shapes of each, as 2x128,2x128, to be made like those without --input",
     )
-    add("--seed", type=cli.natural, default=0, help="of the inputs that are made without --input")
+    add(
+        "--seed",
+        type=cli.natural,
+        default=0,
+        help="seed of the inputs that are generated without --input",
+    )
     add(
         "--expected", default="", metavar="@OUT.npz", help="expected results: out_0, ... or by name"
     )
     add(
         "--rtol",
         type=cli.magnitude,
-        help="of the largest expected magnitude; default by element type",
+        help="relative tolerance, times the largest expected magnitude; by default that of the "
+        "element type",
     )
-    add("--atol", type=cli.magnitude, default=0.0, help="added to that")
+    add(
+        "--atol",
+        type=cli.magnitude,
+        default=0.0,
+        help="absolute tolerance, added to the relative one",
+    )
     add("--output", default="", metavar="@OUT.npz", help="write the results, by their names")
     add("--version", action=cli.VersionAction)
     return parser

@@ -32,13 +32,13 @@ def _parser() -> argparse.ArgumentParser:
         "There is one for each user and cache; a second one ends at once.",
     )
     add = parser.add_argument
-    add("--background", action="store_true", help="return when requests can be made")
+    add("--background", action="store_true", help="return once the server accepts requests")
     add(
         "--idle",
         type=cli.magnitude,
         default=_IDLE,
         metavar="SECONDS",
-        help="end after so long without a request (default: 900)",
+        help="time without a request after which the server ends (default: 900)",
     )
     add("--version", action=cli.VersionAction)
     return parser

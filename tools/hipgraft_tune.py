@@ -57,9 +57,15 @@ def _parser() -> argparse.ArgumentParser:
         type=cli.magnitude,
         default=600.0,
         metavar="SECONDS",
-        help="with --database, to begin",
+        help="time after which no new search starts, with --database",
     )
-    add("-o", "--output", default="-", metavar="OUT.yaml", help="overrides; - is standard output")
+    add(
+        "-o",
+        "--output",
+        default="-",
+        metavar="OUT.yaml",
+        help="file for the overrides; - is standard output",
+    )
     add("--version", action=cli.VersionAction)
     return parser
 

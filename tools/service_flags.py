@@ -24,8 +24,14 @@ def add_service_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags that `open_service` reads."""
     add_worker_arguments(parser)
     add = parser.add_argument_group("kernels").add_argument
-    add("--cache-dir", default="", metavar="DIR", help="by default hipgraft's, of the user")
-    add("--cache-from", action="append", default=[], metavar="DIR", help="a cache to read only")
+    add("--cache-dir", default="", metavar="DIR", help="directory of the kernel cache")
+    add(
+        "--cache-from",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="further cache, which is only read",
+    )
     add(
         "--trust",
         action="store_true",
@@ -38,13 +44,13 @@ def add_service_arguments(parser: argparse.ArgumentParser) -> None:
     add("--tuning-spec", default="", metavar="FILE.mlir", help="a transform-dialect library")
     add_cost_model_arguments(parser)
     add = parser.add_argument_group("choice of lowerings").add_argument
-    add("--search", choices=_SEARCHES, default=_SEARCHES[1], help="which lowerings are tried")
+    add("--search", choices=_SEARCHES, default=_SEARCHES[1], help="lowerings to try")
     add(
         "--search-budget",
         type=cli.magnitude,
         default=600.0,
         metavar="SECONDS",
-        help="after which no search starts",
+        help="time after which no new search starts",
     )
 
 
@@ -55,13 +61,13 @@ def add_cost_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--cost-models",
         default="static",
         metavar="NAMES",
-        help="static,counted,estimated,timed; the first decides",
+        help="some of static, counted, estimated, timed; the first decides",
     )
     add(
         "--timing-device",
         default="",
         metavar="DEVICE",
-        help="for 'timed'; by default the GPU that is found",
+        help="device that 'timed' uses; by default the GPU of this machine",
     )
     add("--tuning-db", action="append", default=[], metavar="FILE.json", help="best lowerings")
 
@@ -76,8 +82,19 @@ def add_worker_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="worker processes; by default one per core",
     )
-    add("--timeout", type=cli.magnitude, default=600.0, metavar="SECONDS", help="for one graph")
-    add("--memory-limit", default="0", metavar="SIZE", help="of a worker: 2G; by default none")
+    add(
+        "--timeout",
+        type=cli.magnitude,
+        default=600.0,
+        metavar="SECONDS",
+        help="time limit of a graph",
+    )
+    add(
+        "--memory-limit",
+        default="0",
+        metavar="SIZE",
+        help="memory limit of a worker, such as 2G; by default none",
+    )
     add("--executor", default="", metavar="dask://HOST:PORT", help="compile on a Dask cluster")
 
 

@@ -69,16 +69,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     add = parser.add_argument
     add("--target", action="append", choices=ARCHITECTURES)
-    add("--models", default="*", metavar="GLOB", help="whose graphs to tune")
-    add("--full", default="", metavar="GLOB", help="models of which all graphs are tried")
+    add("--models", default="*", metavar="GLOB", help="models whose graphs to tune")
+    add("--full", default="", metavar="GLOB", help="models whose graphs are all searched")
     add(
         "--budget",
         type=float,
         default=600.0,
         metavar="SECONDS",
-        help="after which no search of a model starts",
+        help="time after which no search of a further model starts",
     )
-    add("--cache", default="", metavar="DIR", help="kernels are kept there")
+    add("--cache", default="", metavar="DIR", help="directory of the kernel cache")
     return parser
 
 

@@ -54,13 +54,15 @@ def _parser() -> argparse.ArgumentParser:
         "arrays without dimensions are values")  # fmt: skip
     add("--output", default="", metavar="OUT.npz", help="write the arrays as the kernel left them")
     add("--order", choices=[order.name.lower() for order in Order], default="forward",
-        help="of the waves of a workgroup between barriers")  # fmt: skip
-    add("--seed", type=int, default=1, help="of a random order and of uninitialised registers")
-    add("--check", default="", metavar="CHECKS", help="all, or of races, uninitialised, alignment, "
-        "barriers, order; what is found is printed, and the exit status is 1")  # fmt: skip
+        help="order of a workgroup's waves between barriers")  # fmt: skip
+    add("--seed", type=int, default=1, help="seed of a random order and of uninitialised registers")
+    add("--check", default="", metavar="CHECKS", help="checks to run: all, or some of races, "
+        "uninitialised, alignment, barriers, order; defects are printed, and the exit status "
+        "is 1")  # fmt: skip
     add("--every", type=int, default=1, metavar="N", help="run each N-th workgroup only")
     add("--estimate", action="store_true", help="print the estimated time on a GPU instead")
-    add("--dynamic-lds", type=int, default=0, metavar="BYTES", help="besides the kernel's own")
+    add("--dynamic-lds", type=int, default=0, metavar="BYTES",
+        help="dynamic LDS, added to the kernel's static LDS")  # fmt: skip
     return parser
 
 

@@ -124,17 +124,19 @@ def _job(case: Case, options: argparse.Namespace) -> Callable[[], Outcome]:
 
 def _options() -> argparse.Namespace:
     parser = Parser("python -m hipgraft.onnx_backend", description="runs ONNX's node suite")
-    parser.add_argument("--suite", default="node", choices=["node"], help="of ONNX's suites")
+    parser.add_argument("--suite", default="node", choices=["node"], help="suite of ONNX's tests")
     parser.add_argument("-j", type=int, default=1, help="cases at a time")
     parser.add_argument("--filter", default="", help="only cases whose name matches")
-    parser.add_argument("--sample", type=int, default=0, help="so many, drawn by --seed")
+    parser.add_argument(
+        "--sample", type=int, default=0, help="number of cases to draw by --seed; by default all"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one case")
-    parser.add_argument("--json", default="", help="where to keep the outcomes")
-    parser.add_argument("--again", default="", help="outcomes of a former run")
+    parser.add_argument("--json", default="", help="file to write the outcomes to")
+    parser.add_argument("--again", default="", help="file with the outcomes of an earlier run")
     parser.add_argument("--kinds", default="refused,wrong,abort,traceback,timeout")
     parser.add_argument("--device", default="cpu", help="or emulator:ARCHITECTURE, onnxruntime")
-    parser.add_argument("--element", choices=ELEMENTS, help="type of the tensors of f32")
+    parser.add_argument("--element", choices=ELEMENTS, help="type to give to f32 tensors")
     parser.add_argument("--stage", default="", help="compile as far as this stage only")
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_args()
