@@ -344,9 +344,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--costs", action="store_true")
-    parser.add_argument(
-        "--batches", type=int, default=200, help="number of batches of 50 calls; the best counts"
-    )
+    parser.add_argument("--batches", type=int, default=200, help="batches of 50 calls")
     flags = parser.parse_args()
     os.environ |= {"HIPGRAFT_PLUGIN_DEVICE": flags.device, "HIPGRAFT_SERVE": "off"}
     player, plugin, handle = Player(), Plugin(), c_void_p()

@@ -24,7 +24,12 @@ from hipgraft.ir.torch_dialect import (
     vtensor_type,
 )
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.torch_legalization.convolutions import crop_convolution
+from hipgraft.transforms.torch_legalization.convolutions import (
+    CONVOLUTIONS,
+    TRANSPOSED,
+    batched_convolution,
+    crop_convolution,
+)
 from hipgraft.transforms.torch_legalization.functions import (
     FLOATS,
     fmod,
@@ -44,19 +49,22 @@ from hipgraft.transforms.torch_legalization.group_norms import (
     instance_norm,
     native_group_norm,
 )
+from hipgraft.transforms.torch_legalization.integers import SHIFTS, index_put
 from hipgraft.transforms.torch_legalization.operands import (
     concatenated,
     constant,
-    extent_of,
     int_operand,
     is_tensor,
     sliced,
+    static_shape,
     tensor,
     view,
 )
-from hipgraft.transforms.torch_legalization.pooling import adaptive_max_pool
+from hipgraft.transforms.torch_legalization.padding import pad
+from hipgraft.transforms.torch_legalization.pooling import adaptive_average_pool, adaptive_max_pool
 from hipgraft.transforms.torch_legalization.products import einsum
 from hipgraft.transforms.torch_legalization.resizing import interpolate, upsample_bilinear
+from hipgraft.transforms.torch_legalization.rolls import roll
 from hipgraft.transforms.torch_legalization.slice_writes import (
     scatter,
     select_scatter,
@@ -111,42 +119,6 @@ def _diff(op: ir.Operation) -> ir.Value | None:
     if element == "i1":
         return torch_op("aten.logical_xor", [later, earlier], [op.result.type]).result
     return torch_op("aten.sub.Tensor", [later, earlier, constant_int(1)], [op.result.type]).result
-
-
-def _roll(op: ir.Operation) -> ir.Value | None:
-    """Rewrites `roll(x, shifts, dims)`, because torch-mlir's slices of it have no static shape."""
-    shifts, dims = constant(op, 1), constant(op, 2)
-    if not isinstance(shifts, list) or not isinstance(dims, list) or not dims:
-        return None
-    if len(shifts) != len(dims):
-        message = f"'aten.roll' expects as many shifts as dimensions, found {len(shifts)}"
-        raise PassFailure(f"{message} and {len(dims)}", op)
-    x = op.operands[0]
-    for shift, dim in zip(shifts, dims, strict=True):
-        shape, _ = tensor(x)
-        extent = extent_of(op, dim)
-        x = _rolled(x, shift % extent if extent else 0, dim % len(shape))
-    return x
-
-
-def _rolled(x: ir.Value, shift: int, dim: int) -> ir.Value:
-    """Rolls by `shift`, which is less than the extent."""
-    shape, element = tensor(x)
-    extent = shape[dim] or 0
-    if shift == 0:
-        return x
-    bounds = [(extent - shift, extent), (0, extent - shift)]
-    parts = [
-        sliced(
-            x,
-            dim,
-            start,
-            stop,
-            vtensor_type([*shape[:dim], stop - start, *shape[dim + 1 :]], element),
-        )
-        for start, stop in bounds
-    ]
-    return concatenated(parts, dim, x.type)
 
 
 def _squeeze_dims(op: ir.Operation) -> ir.Value | None:
@@ -247,16 +219,13 @@ _COMPARISONS = [f"aten.{name}.Scalar" for name in ("eq", "ne", "lt", "le", "gt",
 def _checked_view(op: ir.Operation) -> ir.Value | None:
     """Keeps a reshape, but checks it: torch-mlir reads beyond a literal that becomes larger."""
     before, after = tensor(op.operands[0])[0], tensor(op.results[0])[0]
-    counts = [prod(extents) for each in (before, after) if (extents := _static(each)) is not None]
+    counts = [
+        prod(extents) for each in (before, after) if (extents := static_shape(each)) is not None
+    ]
     if len(set(counts)) > 1:
         message = f"'{aten_name(op)}' of {counts[0]} elements cannot result in shape {after}"
         raise PassFailure(message, op)
     return None
-
-
-def _static(extents: list[int | None]) -> list[int] | None:
-    known = [extent for extent in extents if extent is not None]
-    return known if len(known) == len(extents) else None
 
 
 _REWRITES: dict[str, _Rewrite] = {
@@ -266,9 +235,16 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten._softmax": _softmax,
     "aten._log_softmax": _softmax,
     **{f"aten.adaptive_max_pool{rank}d": adaptive_max_pool for rank in (1, 2, 3)},
+    **{
+        f"aten.{prefix}adaptive_avg_pool{rank}d": adaptive_average_pool
+        for prefix in ("", "_")
+        for rank in (1, 2, 3)
+    },
     "aten.addmm": _addmm,
     **dict.fromkeys(_COMPARISONS, _compare),
     "aten.clamp.Tensor": _clamp_tensor,
+    "aten.constant_pad_nd": pad,
+    **dict.fromkeys((*CONVOLUTIONS, *TRANSPOSED), batched_convolution),
     "aten.diff": _diff,
     **dict.fromkeys(
         (
@@ -285,6 +261,9 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.group_norm": group_norm,
     "aten.hardshrink": hard_shrink,
     "aten.instance_norm": instance_norm,
+    "aten._index_put_impl": index_put,
+    "aten.index_put": index_put,
+    "aten.index_put.hacked_twin": index_put,
     "aten.isfinite": is_finite,
     "aten.logcumsumexp": refused_log_cum_sum_exp,
     "aten.logsumexp": log_sum_exp,
@@ -294,7 +273,8 @@ _REWRITES: dict[str, _Rewrite] = {
     **dict.fromkeys(
         ("aten.view", "aten.reshape", "aten._unsafe_view", "aten.view_copy"), _checked_view
     ),
-    "aten.roll": _roll,
+    "aten.pad": pad,
+    "aten.roll": roll,
     "aten.round.decimals": rounded_to_decimals,
     "aten.scatter.src": scatter,
     "aten.select_scatter": select_scatter,
@@ -304,6 +284,7 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.softplus": softplus,
     "aten.softshrink": soft_shrink,
     "aten.squeeze.dims": _squeeze_dims,
+    **SHIFTS,
     **dict.fromkeys(CASTS, truncated),
     "aten.threshold": threshold,
     "aten.trunc": trunc,
@@ -327,8 +308,10 @@ class TorchLegalizeOperatorsPass(Pass):
     Drops assertions and ops that do nothing at inference, rewrites group and instance norm to layer
     norm, multiplies two operands of an `aten.einsum` at a time, writes whole slices as parts of a
     concatenation, computes only the positions of a convolution that are read, computes on unsigned
-    bytes in 32 bits, by way of which it also converts floats to them, and rewrites ops without a
-    registered form (`aten.diff`, `aten.squeeze.dims`, ...).
+    bytes in 32 bits, by way of which it also converts floats to them, lets indices of writes count
+    from the front, crops where padding is negative, pools windows of different extents, keeps NaN
+    and infinities, and rewrites ops without a registered form (`aten.diff`, `aten.squeeze.dims`,
+    ...).
 
     Before:
         ```mlir

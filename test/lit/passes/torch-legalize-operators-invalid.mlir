@@ -157,3 +157,13 @@ func.func @log_cum_sum_exp(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f3
   %0 = torch.operator "torch.aten.logcumsumexp"(%x, %zero) : (!torch.vtensor<[4],f32>, !torch.int) -> !torch.vtensor<[4],f32>
   return %0 : !torch.vtensor<[4],f32>
 }
+
+// -----
+
+func.func @adaptive_average_pool_of_a_dynamic_extent(%x: !torch.vtensor<[2,?],f32>) -> !torch.vtensor<[2,3],f32> {
+  %three = torch.constant.int 3
+  %count = torch.prim.ListConstruct %three : (!torch.int) -> !torch.list<int>
+  // expected-error @below {{'aten.adaptive_avg_pool1d' of dynamic extents is supported for one result only}}
+  %0 = torch.aten.adaptive_avg_pool1d %x, %count : !torch.vtensor<[2,?],f32>, !torch.list<int> -> !torch.vtensor<[2,3],f32>
+  return %0 : !torch.vtensor<[2,3],f32>
+}

@@ -562,3 +562,108 @@ func.func @functions_of_constants(%x: !torch.vtensor<[4],f32>) -> (!torch.vtenso
   %2 = torch.aten.frac %x : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
   return %0, %1, %2 : !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>
 }
+
+// -----
+
+// Windows of 3, 4 and 3 elements: the element that a shorter one repeats counts as 0.
+
+// CHECK-LABEL: func.func @adaptive_average_pool
+// CHECK:         %[[PLACES:.*]] = torch.vtensor.literal(dense<[0, 1, 2, 2, 2, 3, 4, 5, 5, 6, 7, 7]> : tensor<12xsi64>)
+// CHECK:         %[[PARTS:.*]] = torch.aten.index_select %arg0, %{{.*}}, %[[PLACES]]
+// CHECK:         %[[WINDOWS:.*]] = torch.aten.view %[[PARTS]], {{.*}} -> !torch.vtensor<[2,3,4],f32>
+// CHECK:         torch.vtensor.literal(dense<[false, false, false, true, false, false, false, false, false, false, false, true]> : tensor<12xi1>)
+// CHECK:         torch.aten.masked_fill.Scalar %[[WINDOWS]],
+// CHECK:         %[[SUM:.*]] = torch.aten.sum.dim_IntList
+// CHECK:         torch.vtensor.literal(dense<[3.000000e+00, 4.000000e+00, 3.000000e+00]> : tensor<3xf32>)
+// CHECK:         torch.aten.div.Tensor %[[SUM]],
+func.func @adaptive_average_pool(%x: !torch.vtensor<[2,8],f32>) -> !torch.vtensor<[2,3],f32> {
+  %three = torch.constant.int 3
+  %count = torch.prim.ListConstruct %three : (!torch.int) -> !torch.list<int>
+  %0 = torch.aten.adaptive_avg_pool1d %x, %count : !torch.vtensor<[2,8],f32>, !torch.list<int> -> !torch.vtensor<[2,3],f32>
+  return %0 : !torch.vtensor<[2,3],f32>
+}
+
+// -----
+
+// Indices count from the front; a mask stays as it is.
+
+// CHECK-LABEL: func.func @index_put
+// CHECK:         %[[IS_BELOW:.*]] = torch.aten.lt.Scalar %arg1,
+// CHECK:         %[[LATER:.*]] = torch.aten.add.Scalar %arg1, %int8,
+// CHECK:         %[[PLACES:.*]] = torch.aten.where.self %[[IS_BELOW]], %[[LATER]], %arg1
+// CHECK-NEXT:    %[[LIST:.*]] = torch.prim.ListConstruct %[[PLACES]]
+// CHECK-NEXT:    torch.aten.index_put %arg0, %[[LIST]],
+// CHECK-LABEL: func.func @index_put_by_a_mask
+// CHECK-NOT:     torch.aten.lt
+func.func @index_put(%x: !torch.vtensor<[8],f32>, %i: !torch.vtensor<[3],si64>, %v: !torch.vtensor<[3],f32>) -> !torch.vtensor<[8],f32> {
+  %false = torch.constant.bool false
+  %list = torch.prim.ListConstruct %i : (!torch.vtensor<[3],si64>) -> !torch.list<optional<vtensor>>
+  %0 = torch.aten.index_put %x, %list, %v, %false : !torch.vtensor<[8],f32>, !torch.list<optional<vtensor>>, !torch.vtensor<[3],f32>, !torch.bool -> !torch.vtensor<[8],f32>
+  return %0 : !torch.vtensor<[8],f32>
+}
+func.func @index_put_by_a_mask(%x: !torch.vtensor<[8],f32>, %i: !torch.vtensor<[8],i1>, %v: !torch.vtensor<[],f32>) -> !torch.vtensor<[8],f32> {
+  %false = torch.constant.bool false
+  %list = torch.prim.ListConstruct %i : (!torch.vtensor<[8],i1>) -> !torch.list<optional<vtensor>>
+  %0 = torch.aten.index_put %x, %list, %v, %false : !torch.vtensor<[8],f32>, !torch.list<optional<vtensor>>, !torch.vtensor<[],f32>, !torch.bool -> !torch.vtensor<[8],f32>
+  return %0 : !torch.vtensor<[8],f32>
+}
+
+// -----
+
+// Negative padding crops first.
+
+// CHECK-LABEL: func.func @negative_padding
+// CHECK:         %[[PART:.*]] = torch.aten.slice.Tensor %arg0, {{.*}} -> !torch.vtensor<[2,5],f32>
+// CHECK:         torch.aten.constant_pad_nd %[[PART]], {{.*}} -> !torch.vtensor<[2,6],f32>
+func.func @negative_padding(%x: !torch.vtensor<[2,7],f32>) -> !torch.vtensor<[2,6],f32> {
+  %less = torch.constant.int -2
+  %one = torch.constant.int 1
+  %mode = torch.constant.str "constant"
+  %none = torch.constant.none
+  %amounts = torch.prim.ListConstruct %less, %one : (!torch.int, !torch.int) -> !torch.list<int>
+  %0 = torch.aten.pad %x, %amounts, %mode, %none : !torch.vtensor<[2,7],f32>, !torch.list<int>, !torch.str, !torch.none -> !torch.vtensor<[2,6],f32>
+  return %0 : !torch.vtensor<[2,6],f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @roll_of_all_elements
+// CHECK:         %[[FLAT:.*]] = torch.aten.view %arg0, {{.*}} -> !torch.vtensor<[6],f32>
+// CHECK:         %[[ROLLED:.*]] = torch.aten.cat {{.*}} -> !torch.vtensor<[6],f32>
+// CHECK:         torch.aten.view %[[ROLLED]], {{.*}} -> !torch.vtensor<[2,3],f32>
+func.func @roll_of_all_elements(%x: !torch.vtensor<[2,3],f32>) -> !torch.vtensor<[2,3],f32> {
+  %one = torch.constant.int 1
+  %shifts = torch.prim.ListConstruct %one : (!torch.int) -> !torch.list<int>
+  %dims = torch.prim.ListConstruct : () -> !torch.list<int>
+  %0 = torch.aten.roll %x, %shifts, %dims : !torch.vtensor<[2,3],f32>, !torch.list<int>, !torch.list<int> -> !torch.vtensor<[2,3],f32>
+  return %0 : !torch.vtensor<[2,3],f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @convolution_without_a_batch
+// CHECK:         %[[IMAGE:.*]] = torch.aten.unsqueeze %arg0, {{.*}} -> !torch.vtensor<[1,2,7],f32>
+// CHECK:         %[[RESULT:.*]] = torch.aten.conv1d %[[IMAGE]], {{.*}} -> !torch.vtensor<[1,3,6],f32>
+// CHECK:         torch.aten.squeeze.dim %[[RESULT]],
+func.func @convolution_without_a_batch(%x: !torch.vtensor<[2,7],f32>, %w: !torch.vtensor<[3,2,2],f32>) -> !torch.vtensor<[3,6],f32> {
+  %none = torch.constant.none
+  %zero = torch.constant.int 0
+  %one = torch.constant.int 1
+  %zeros = torch.prim.ListConstruct %zero : (!torch.int) -> !torch.list<int>
+  %ones = torch.prim.ListConstruct %one : (!torch.int) -> !torch.list<int>
+  %0 = torch.aten.conv1d %x, %w, %none, %ones, %zeros, %ones, %one : !torch.vtensor<[2,7],f32>, !torch.vtensor<[3,2,2],f32>, !torch.none, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.int -> !torch.vtensor<[3,6],f32>
+  return %0 : !torch.vtensor<[3,6],f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @shifts
+// CHECK:         %[[TWO:.*]] = torch.aten.add.Scalar
+// CHECK-NEXT:    torch.aten.bitwise_left_shift.Tensor %arg0, %[[TWO]]
+// CHECK-NEXT:    torch.aten.bitwise_right_shift.Tensor %arg0, %arg0
+func.func @shifts(%x: !torch.vtensor<[3],si64>) -> (!torch.vtensor<[3],si64>, !torch.vtensor<[3],si64>) {
+  %two = torch.constant.int 2
+  %0 = torch.operator "torch.aten.bitwise_left_shift.Tensor_Scalar"(%x, %two) : (!torch.vtensor<[3],si64>, !torch.int) -> !torch.vtensor<[3],si64>
+  %1 = torch.operator "torch.aten.__rshift__.Tensor"(%x, %x) : (!torch.vtensor<[3],si64>, !torch.vtensor<[3],si64>) -> !torch.vtensor<[3],si64>
+  return %0, %1 : !torch.vtensor<[3],si64>, !torch.vtensor<[3],si64>
+}

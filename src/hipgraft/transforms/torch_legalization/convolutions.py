@@ -1,4 +1,4 @@
-"""Pads a convolution less if only a part of its result is read."""
+"""Rewrites convolutions of which a part of the result is read, and those without batches."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.torch_dialect import (
     aten_name,
     constant_float,
+    constant_int,
     int_list,
     torch_op,
     vtensor_type,
@@ -13,7 +14,9 @@ from hipgraft.ir.torch_dialect import (
 from hipgraft.transforms.torch_legalization.operands import constant, int_operand, owner, tensor
 from hipgraft.transforms.torch_to_hipdnn.constants import is_constant
 
-_CONVOLUTIONS = ("aten.convolution", "aten.conv1d", "aten.conv2d", "aten.conv3d")
+CONVOLUTIONS = ("aten.convolution", "aten.conv1d", "aten.conv2d", "aten.conv3d")
+TRANSPOSED = ("aten.conv_transpose1d", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
+"""The ops whose first operands are an image and filters of the same rank."""
 
 
 def crop_convolution(op: ir.Operation) -> ir.Value | None:
@@ -23,7 +26,7 @@ def crop_convolution(op: ir.Operation) -> ir.Value | None:
     reads the convolution, or if the positions need fewer elements than there are.
     """
     made = owner(op.operands[0])
-    if made is None or aten_name(made) not in _CONVOLUTIONS:
+    if made is None or aten_name(made) not in CONVOLUTIONS:
         return None
     attributes = [*list(op.operands)[1:], *list(made.operands)[3:]]
     if len(list(made.results[0].uses)) != 1 or not all(map(is_constant, attributes)):
@@ -50,6 +53,18 @@ def crop_convolution(op: ir.Operation) -> ir.Value | None:
     amounts = [(n, n) for n in padding]
     amounts[spatial] = (before, after)
     return _padded_convolution(made, x, amounts, op.results[0].type)
+
+
+def batched_convolution(op: ir.Operation) -> ir.Value | None:
+    """Adds a batch of one image to a convolution without batches, which torch-mlir lacks."""
+    (extents, element), (results, _) = tensor(op.operands[0]), tensor(op.results[0])
+    if len(extents) == len(tensor(op.operands[1])[0]):
+        return None
+    first, operands = constant_int(0), list(op.operands)
+    kinds = [vtensor_type([1, *shape], element) for shape in (extents, results)]
+    operands[0] = torch_op("aten.unsqueeze", [operands[0], first], [kinds[0]]).result
+    y = torch_op(aten_name(op), operands, [kinds[1]]).result
+    return torch_op("aten.squeeze.dim", [y, first], [op.results[0].type]).result
 
 
 def _integers(op: ir.Operation, index: int) -> list[int]:

@@ -33,6 +33,12 @@ def tensor(value: ir.Value) -> tuple[list[int | None], str]:
     return read
 
 
+def static_shape(extents: Shape) -> list[int] | None:
+    """Returns the extents if all are static, None otherwise."""
+    known = [extent for extent in extents if extent is not None]
+    return known if len(known) == len(extents) else None
+
+
 def extent_of(op: ir.Operation, dim: int) -> int:
     """Returns the extent of a dimension of the first operand.
 

@@ -28,6 +28,7 @@ from hipgraft.frontends.onnx.legalization.dropout import DROPOUT
 from hipgraft.frontends.onnx.legalization.empty import write_empty
 from hipgraft.frontends.onnx.legalization.fourier import FOURIER
 from hipgraft.frontends.onnx.legalization.functions import FUNCTIONS
+from hipgraft.frontends.onnx.legalization.graph_info import Array, GraphInfo
 from hipgraft.frontends.onnx.legalization.grids import GRIDS
 from hipgraft.frontends.onnx.legalization.indexing import INDEXING, slice_by_mask
 from hipgraft.frontends.onnx.legalization.layout import LAYOUT
@@ -51,8 +52,6 @@ from hipgraft.frontends.onnx.legalization.suppression import SUPPRESSION
 from hipgraft.frontends.onnx.legalization.tables import TABLES
 from hipgraft.frontends.onnx.legalization.transposed import TRANSPOSED
 from hipgraft.frontends.onnx.legalization.writer import (
-    Array,
-    GraphInfo,
     Refused,
     RefusedNode,
     Rewrite,

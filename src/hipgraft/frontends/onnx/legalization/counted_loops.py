@@ -7,7 +7,8 @@ import onnx
 from onnx import GraphProto, NodeProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from hipgraft.frontends.onnx.legalization.writer import Array, GraphInfo, Writer
+from hipgraft.frontends.onnx.legalization.graph_info import Array, GraphInfo
+from hipgraft.frontends.onnx.legalization.writer import Writer
 from hipgraft.frontends.onnx.order import names_read
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from onnx import FunctionProto, NodeProto, TypeProto, defs
 
 from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
-from hipgraft.frontends.onnx.legalization.writer import GraphInfo, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.graph_info import GraphInfo
+from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
 EXPANDED = (

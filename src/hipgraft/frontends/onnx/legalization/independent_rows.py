@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from onnx import NodeProto, helper
 
-from hipgraft.frontends.onnx.legalization.writer import Array
+from hipgraft.frontends.onnx.legalization.graph_info import Array
 
 _FREE = frozenset(
     {"Abs", "Acos", "Acosh", "Add", "And", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh",

@@ -9,7 +9,8 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto
 
-from hipgraft.frontends.onnx.legalization.writer import Array, GraphInfo, Writer
+from hipgraft.frontends.onnx.legalization.graph_info import Array, GraphInfo
+from hipgraft.frontends.onnx.legalization.writer import Writer
 from hipgraft.frontends.onnx.order import drop_dead_nodes, makers_of
 from hipgraft.ir.diagnostics import Declined
 

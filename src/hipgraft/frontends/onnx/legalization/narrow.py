@@ -15,7 +15,8 @@ import ml_dtypes
 import numpy as np
 from onnx import TensorProto
 
-from hipgraft.frontends.onnx.legalization.writer import Array, Refused, Writer
+from hipgraft.frontends.onnx.legalization.graph_info import Array
+from hipgraft.frontends.onnx.legalization.writer import Refused, Writer
 
 _INT8, _INT16, _INT32 = TensorProto.INT8, TensorProto.INT16, TensorProto.INT32
 _INT64, _FLOAT = TensorProto.INT64, TensorProto.FLOAT

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from hipgraft.frontends.onnx.legalization.writer import Array, Refused, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.graph_info import Array
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
 _IMAGE_DIMS = 2

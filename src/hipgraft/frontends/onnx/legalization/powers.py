@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from hipgraft.frontends.onnx.legalization.graph_info import Array
 from hipgraft.frontends.onnx.legalization.narrow import TYPES
-from hipgraft.frontends.onnx.legalization.writer import Array, Rewrite, Writer, is_integer
+from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer, is_integer
 from hipgraft.ir.diagnostics import Declined
 
 _BITS = 6  # of the exponents below 64; larger ones are powers of 0, 1 and -1, or overflow

@@ -19,9 +19,10 @@ from hipgraft.frontends.onnx.legalization.byte_products import (
     is_product_of_bytes,
     product_of_bytes,
 )
+from hipgraft.frontends.onnx.legalization.graph_info import GraphInfo
 from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS
 from hipgraft.frontends.onnx.legalization.quantization import may_differ_from_zero, shifted
-from hipgraft.frontends.onnx.legalization.writer import GraphInfo, Writer
+from hipgraft.frontends.onnx.legalization.writer import Writer
 from hipgraft.frontends.onnx.order import makers_of, names_read
 from hipgraft.ir.diagnostics import Declined
 

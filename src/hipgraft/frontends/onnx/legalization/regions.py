@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
-from hipgraft.frontends.onnx.legalization.writer import Array, Refused, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.graph_info import Array
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
 _FLOAT = TensorProto.FLOAT
 _HALF_PIXEL_OPSET = 16  # from which regions are moved by half a pixel

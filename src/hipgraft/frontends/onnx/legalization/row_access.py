@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
+from hipgraft.frontends.onnx.legalization.graph_info import Array
 from hipgraft.frontends.onnx.legalization.row_values import Rows, Selection, stretched_once
-from hipgraft.frontends.onnx.legalization.writer import Array, Refused, Writer, axis_of
+from hipgraft.frontends.onnx.legalization.writer import Refused, Writer, axis_of
 
 _COMBINED = {
     "add": ("Add", "ReduceSum"),

@@ -8,9 +8,10 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, TypeProto, defs, helper, numpy_helper, shape_inference
 
+from hipgraft.frontends.onnx.legalization.graph_info import Array, GraphInfo
 from hipgraft.frontends.onnx.legalization.independent_rows import axes_of
 from hipgraft.frontends.onnx.legalization.row_values import DEPENDS, Extents, Rows, Selection
-from hipgraft.frontends.onnx.legalization.writer import Array, GraphInfo, Refused, Writer
+from hipgraft.frontends.onnx.legalization.writer import Refused, Writer
 
 
 def shapes_of(

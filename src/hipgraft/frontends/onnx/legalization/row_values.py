@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import NodeProto, numpy_helper
 
+from hipgraft.frontends.onnx.legalization.graph_info import Array
 from hipgraft.frontends.onnx.legalization.independent_rows import axes_of
-from hipgraft.frontends.onnx.legalization.writer import Array, Writer
+from hipgraft.frontends.onnx.legalization.writer import Writer
 
 DEPENDS = ", whose number depends on values ('NonZero' selects them)"
 """The end of a message about what depends on a number of rows."""

@@ -16,6 +16,7 @@ import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from hipgraft.frontends.onnx.folding import evaluate
+from hipgraft.frontends.onnx.legalization.graph_info import Array, GraphInfo
 from hipgraft.frontends.onnx.legalization.independent_rows import axes_of, why_mixed
 from hipgraft.frontends.onnx.legalization.mask_forms import (
     cast_element,
@@ -42,8 +43,6 @@ from hipgraft.frontends.onnx.legalization.row_values import (
     stretched,
 )
 from hipgraft.frontends.onnx.legalization.writer import (
-    Array,
-    GraphInfo,
     Refused,
     RefusedNode,
     Writer,

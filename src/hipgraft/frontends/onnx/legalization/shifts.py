@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, helper
 
+from hipgraft.frontends.onnx.legalization.graph_info import Array
 from hipgraft.frontends.onnx.legalization.narrow import TYPES, Narrow
 from hipgraft.frontends.onnx.legalization.unsigned import halved
-from hipgraft.frontends.onnx.legalization.writer import Array, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
 _INT64 = TensorProto.INT64

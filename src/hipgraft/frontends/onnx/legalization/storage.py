@@ -9,16 +9,11 @@ import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from hipgraft.frontends.onnx.legalization.casts import cast_node
+from hipgraft.frontends.onnx.legalization.graph_info import Array, GraphInfo
 from hipgraft.frontends.onnx.legalization.narrow import TYPES, Narrow
 from hipgraft.frontends.onnx.legalization.shifts import shift_node
 from hipgraft.frontends.onnx.legalization.unsigned import UNSIGNED_64, as_float
-from hipgraft.frontends.onnx.legalization.writer import (
-    Array,
-    GraphInfo,
-    Refused,
-    RefusedNode,
-    Writer,
-)
+from hipgraft.frontends.onnx.legalization.writer import Refused, RefusedNode, Writer
 
 _MOVES = frozenset(
     {"Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements",

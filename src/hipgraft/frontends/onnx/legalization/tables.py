@@ -7,7 +7,8 @@ import math
 import numpy as np
 from onnx import TensorProto, helper
 
-from hipgraft.frontends.onnx.legalization.writer import Array, Refused, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.graph_info import Array
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
 _COSINES = {
