@@ -151,7 +151,7 @@ def packed(random: Random, blocks: int = 0, columns: int = 0) -> Model:
     return Model([node], x, constants, (x.astype(np.float64) @ exact.T).astype(dtype))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(24))
 def test_dequantized_on_the_cpu(tmp_path: Path, seed: int):
     make = (dequantized, packed)[seed % 2]
@@ -177,7 +177,7 @@ def test_large_constants_stay_packed(tmp_path: Path, seed: int, architecture: st
 
 
 @requires_emulator
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize(("kind", "least"), [(TensorProto.INT4, -8), (TensorProto.UINT4, 0)])
 def test_parts_of_bytes(tmp_path: Path, kind: int, least: int, architecture: str):
@@ -262,7 +262,7 @@ def _graphs_of(path: Path) -> int:
     return sum(op.name == "hipdnn.graph" for op in walk(program.module.operation))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(16))
 def test_few_rows_take_one_graph_by_columns(tmp_path: Path, seed: int):
     random, by_columns = np.random.default_rng(200 + seed), seed % 3 > 0

@@ -84,6 +84,7 @@ def test_kept_aspect_ratio(tmp_path, policy, mode):
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_more_elements_for_each_result_than_a_kernel_has_operands(tmp_path):
     inputs = {"x": drawn(1, 1, 64, 64)}
     constants = {"s": np.array([1, 1, 1 / 16, 1 / 16], np.float32)}

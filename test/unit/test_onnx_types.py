@@ -80,7 +80,7 @@ def test_unsigned_arithmetic(tmp_path, dtype):
         np.testing.assert_array_equal(one, want, name)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dtype", [np.uint64, np.int64, np.uint8, np.uint32, np.int8])
 def test_functions_of_integers(tmp_path, dtype):
     most = np.iinfo(dtype).max
@@ -109,7 +109,7 @@ def test_functions_of_integers(tmp_path, dtype):
         np.testing.assert_array_equal(one, want, name)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["uint16", "int8", "float8_e4m3fn", "uint4"])
 def test_the_runner_draws_inputs_of_any_type(tmp_path, name, capsys):
     x = np.zeros((2, 3), name if name in np.sctypeDict else getattr(ml_dtypes, name))
@@ -122,7 +122,7 @@ def test_the_runner_draws_inputs_of_any_type(tmp_path, name, capsys):
         assert f"3x2x{name}" in capsys.readouterr().out
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int8, np.int64])
 def test_shifts_by_any_amount(tmp_path, dtype):
     x = drawn(dtype, 120)
@@ -185,7 +185,7 @@ def test_small_floats_are_rounded_and_read(tmp_path, kind, saturate):
 
 
 @requires_emulator
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx950", "gfx1100", "gfx1201"])
 @pytest.mark.parametrize("kind", SMALL)
 def test_small_floats_by_gpu_code(tmp_path, kind, architecture):
