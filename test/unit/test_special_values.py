@@ -196,17 +196,19 @@ def test_functions_of_constants(tmp_path: Path):
     tensor = "!torch.vtensor<[2],f32>"
     path = tmp_path / "m.mlir"
     path.write_text(f"""
-        func.func @main() -> ({tensor}, {tensor}, {tensor}) {{
+        func.func @main() -> ({tensor}, {tensor}, {tensor}, {tensor}) {{
           %x = torch.vtensor.literal(dense<[1.75, -0.25]> : tensor<2xf32>) : {tensor}
           %one = torch.constant.int 1
           %limit = torch.constant.int 20
           %0 = torch.aten.softplus %x, %one, %limit : {tensor}, !torch.int, !torch.int -> {tensor}
           %1 = torch.aten.trunc %x : {tensor} -> {tensor}
           %2 = torch.aten.frac %x : {tensor} -> {tensor}
-          return %0, %1, %2 : {tensor}, {tensor}, {tensor}
+          %3 = torch.aten.log_sigmoid %x : {tensor} -> {tensor}
+          return %0, %1, %2, %3 : {tensor}, {tensor}, {tensor}, {tensor}
         }}""")
-    plus, whole, rest = hipgraft.compile(path, "cpu").run([])
+    plus, whole, rest, below = hipgraft.compile(path, "cpu").run([])
     np.testing.assert_allclose(plus, np.log1p(np.exp([1.75, -0.25])), rtol=1e-6)
+    np.testing.assert_allclose(below, -np.log1p(np.exp([-1.75, 0.25])), rtol=1e-6)
     np.testing.assert_array_equal(whole, [1, 0])
     np.testing.assert_array_equal(rest, [0.75, -0.25])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hipgraft.codegen.workarounds import Effect, Workaround
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import walk
-from hipgraft.ir.torch_dialect import aten_name, constant_int, torch_op
+from hipgraft.ir.torch_dialect import aten_name, constant_float, torch_op
 
 LOG_SIGMOID = Workaround(
     name="log-sigmoid",
@@ -16,7 +16,7 @@ LOG_SIGMOID = Workaround(
     remedy="It is computed as `-softplus(-x)`.",
 )
 
-_THRESHOLD = 20  # beyond it, softplus returns its operand
+_THRESHOLD = 20.0  # beyond it, softplus returns its operand
 
 
 def expand_log_sigmoids(module: ir.Module) -> int:
@@ -26,7 +26,7 @@ def expand_log_sigmoids(module: ir.Module) -> int:
         kind = [op.results[0].type]
         with ir.InsertionPoint(op), op.location:
             below = torch_op("aten.neg", [op.operands[0]], kind).result
-            options = [constant_int(1), constant_int(_THRESHOLD)]
+            options = [constant_float(1.0), constant_float(_THRESHOLD)]
             plus = torch_op("aten.softplus", [below, *options], kind).result
             op.results[0].replace_all_uses_with(torch_op("aten.neg", [plus], kind).result)
         op.erase()

@@ -15,8 +15,10 @@ from hipgraft.transforms.torch_legalization.operands import constant, int_operan
 from hipgraft.transforms.torch_to_hipdnn.constants import is_constant
 
 CONVOLUTIONS = ("aten.convolution", "aten.conv1d", "aten.conv2d", "aten.conv3d")
-TRANSPOSED = ("aten.conv_transpose1d", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
 """The ops whose first operands are an image and filters of the same rank."""
+
+TRANSPOSED = ("aten.conv_transpose1d", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
+"""Their transposed forms."""
 
 
 def crop_convolution(op: ir.Operation) -> ir.Value | None:
