@@ -9,8 +9,8 @@ from hipgraft.ir.torch_dialect import aten_name, extents_and_element, torch_op, 
 
 LOST_NANS = Workaround(
     name="lost-nans",
-    fault="torch-mlir lowers maxima, minima and clamps to a comparison and a selection, whose result "
-    "is a bound if the first operand is NaN.",
+    fault="torch-mlir lowers maxima, minima and clamps to a comparison and a selection, whose "
+    "result is a bound if the first operand is NaN.",
     effect=Effect.WRONG,
     targets="all",
     remedy="Where the first operand is NaN, the result is NaN.",
