@@ -9,7 +9,7 @@ from typing import ClassVar
 from hipgraft.ir.bindings import ir, passmanager
 from hipgraft.ir.diagnostics import Diagnostic, diagnostics_to
 from hipgraft.ir.io import walk
-from hipgraft.ir.torch_dialect import aten_name, extents_and_element, torch_op
+from hipgraft.ir.torch_dialect import extents_and_element, torch_op
 from hipgraft.passmanager.base import Pass, PassState, option
 
 # Tensor types with a dynamic extent, or without a shape or an element type.
@@ -34,7 +34,7 @@ def _spell_nan_tests(module: ir.Module) -> None:
 
 
 def _is_nan_test(op: ir.Operation) -> bool:
-    if aten_name(op) != "aten.eq.Tensor" or op.operands[0] != op.operands[1]:
+    if op.name != "torch.aten.eq.Tensor" or op.operands[0] != op.operands[1]:
         return False
     kind = extents_and_element(op.operands[0].type)
     return kind is None or "f" in kind[1]

@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--time", choices=("host", "model"), default="host", help="time that events measure: "
         "that of the emulation, by default, or the estimated time of the GPU")  # fmt: skip
     add("--check", default="", metavar="CHECKS", help="defects to look for in each launch: "
-        "all, or names of checks as for hipgraft-run; each is told once per kernel")  # fmt: skip
+        "all, or names of checks as for hipgraft-run; reported once per kernel")  # fmt: skip
     add("command", nargs="+", metavar="COMMAND", help="program, and its arguments")
     add("--version", action=cli.VersionAction)
     return parser

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 random = np.random.default_rng(3)
 X = random.normal(size=(2, 7)).astype(np.float32)
 W = random.normal(size=(3, 2, 2)).astype(np.float32)
-I = np.array([6, -7, -1])  # noqa: E741
+INDICES = np.array([6, -7, -1])
 V = random.normal(size=(3,)).astype(np.float32)
 N = np.array([[1, -8, 3]])
 
@@ -26,7 +26,7 @@ F32, INDEX, INT = (
     "!torch.vtensor<[3],si64>",
     "!torch.vtensor<[1,3],si64>",
 )
-INPUTS = {"x": (X, F32.format("2,7")), "w": (W, F32.format("3,2,2")), "i": (I, INDEX)}
+INPUTS = {"x": (X, F32.format("2,7")), "w": (W, F32.format("3,2,2")), "i": (INDICES, INDEX)}
 INPUTS |= {"v": (V, F32.format("3")), "n": (N, INT)}
 
 

@@ -1,4 +1,4 @@
-"""Records what a program's inputs and results lose: their names, and which are unsigned."""
+"""Reads and records the names and the unsigned types of a program's inputs and results."""
 
 from __future__ import annotations
 

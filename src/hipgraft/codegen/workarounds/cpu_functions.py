@@ -28,8 +28,8 @@ CPU_FUNCTIONS = Workaround(
     targets="CPU; constants on all",
     remedy="Angles are reduced in `f64` by pi/2 in three parts; hyperbolic functions are computed "
     "by `log1p`, `expm1` and halved exponents, `atan` by its series after a quarter or an eighth "
-    "turn, `erf` by its series about 0 and an approximation of `log(erfc(x)) + x * x`; floats of "
-    "16 bits in `f32`.",
+    "turn, `atan2` by `atan` of the first octant, `erf` by its series about 0 and an approximation "
+    "of `log(erfc(x)) + x * x`; floats of 16 bits in `f32`.",
 )
 
 _PI_BITS = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C9
@@ -171,7 +171,7 @@ def _atan(build: FloatBuilder, x: ir.Value) -> ir.Value:
 
 
 def _atan2(build: FloatBuilder, y: ir.Value, x: ir.Value) -> ir.Value:
-    """The angle of a point: that in the first eighth turn, reflected by sizes and signs."""
+    """Computes the angle in the first octant, and reflects it by the sizes and signs."""
     sizes = [build.op("math.absf", one) for one in (y, x)]
     small, large = (build.op(f"arith.{name}imumf", *sizes) for name in ("min", "max"))
     # Points at 0 and at infinity have the directions that C defines.

@@ -45,8 +45,6 @@ def _loses_nans(op: ir.Operation) -> bool:
 def _guard(op: ir.Operation) -> None:
     x, result = op.operands[0], op.results[0]
     shape, _ = extents_and_element(x.type) or ([], "")
-    uses = [(use.owner, use.operand_number) for use in result.uses]
     is_nan = torch_op("aten.ne.Tensor", [x, x], [vtensor_type(shape, "i1")]).result
-    kept = torch_op("aten.where.self", [is_nan, x, result], [result.type]).result
-    for owner, number in uses:
-        owner.operation.operands[number] = kept
+    kept = torch_op("aten.where.self", [is_nan, x, result], [result.type])
+    result.replace_all_uses_except(kept.result, kept)

@@ -1,4 +1,4 @@
-"""Rewrites convolutions of which a part of the result is read, and those without batches."""
+"""Rewrites convolutions whose results are read in part, and those without a batch."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def crop_convolution(op: ir.Operation) -> ir.Value | None:
 
 
 def batched_convolution(op: ir.Operation) -> ir.Value | None:
-    """Adds a batch of one image to a convolution without batches, which torch-mlir lacks."""
+    """Adds a batch of one image to a convolution without a batch, which torch-mlir lacks."""
     (extents, element), (results, _) = tensor(op.operands[0]), tensor(op.results[0])
     if len(extents) == len(tensor(op.operands[1])[0]):
         return None

@@ -49,7 +49,7 @@ def soft_shrink(op: ir.Operation) -> ir.Value | None:
 
 
 def hard_shrink(op: ir.Operation) -> ir.Value | None:
-    """Rewrites `hardshrink(x, limit)`, of which torch-mlir turns NaN into 0."""
+    """Rewrites `hardshrink(x, limit)`, because torch-mlir turns NaN into 0."""
     x, limit = op.operands
     size = torch_op("aten.abs", [x], [x.type]).result
     options = [_compared("le", size, limit), constant_int(0)]
@@ -81,15 +81,15 @@ def log_sum_exp(op: ir.Operation) -> ir.Value | None:
 
 
 def refused_log_cum_sum_exp(op: ir.Operation) -> ir.Value | None:
-    """Refuses `logcumsumexp`."""
+    """Refuses `logcumsumexp`, whose exponentials overflow in torch-mlir's form."""
     message = "is not supported: torch-mlir's sum of exponentials overflows"
     raise PassFailure(f"'{aten_name(op)}' {message}", op)
 
 
 def softplus(op: ir.Operation) -> ir.Value | None:
-    """Gives `softplus(x, beta, threshold)` numbers that are floats.
+    """Makes `beta` and `threshold` of `softplus(x, beta, threshold)` floats.
 
-    torch-mlir does not finish if it compares constants of floats with an integer.
+    torch-mlir does not finish if it compares a constant of floats with an integer.
     """
     options = [constant(op, index) for index in (1, 2)]
     if all(isinstance(one, float) for one in options):
@@ -117,7 +117,7 @@ def _truncated(op: ir.Operation) -> ir.Value:
 
 
 def threshold(op: ir.Operation) -> ir.Value | None:
-    """Rewrites `threshold(x, limit, value)`, of which torch-mlir turns NaN into `value`."""
+    """Rewrites `threshold(x, limit, value)`, because torch-mlir turns NaN into `value`."""
     x, limit, value = op.operands
     options = [_compared("le", x, limit), value]
     return torch_op("aten.masked_fill.Scalar", [x, *options], [op.result.type]).result

@@ -69,8 +69,8 @@ def _pooled(
 
     Args:
         op: op whose windows have different extents.
-        reduce: pools a dimension, given the number of elements in each window, of which there are
-            more behind, and the result's type.
+        reduce: reduces one dimension of windows that are padded to the longest one; takes the
+            windows, the dimension, the number of elements in each window, and the result's type.
     """
     x, (pooled, counts) = op.operands[0], _extents_and_counts(op)
     extents, element = tensor(x)
