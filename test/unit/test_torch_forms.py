@@ -51,6 +51,8 @@ CASES: dict[str, tuple[str, str, Array]] = {
     "convolution": (
         "conv1d(%x, %w, %none, %ones, %zeros, %ones, %one)", F32.format("3,6"), convolved()
     ),
+    "behind": ("constant_pad_nd(%x, %others, %nine)", F32.format("2,6"),
+               np.pad(X[:, :5], ((0, 0), (1, 0)), constant_values=9)),
     "crop": ("constant_pad_nd(%x, %amounts, %nine)", F32.format("2,7"),
              np.pad(X[:, 2:], ((0, 0), (0, 2)), constant_values=9)),
     "left": ("__lshift__.Scalar(%n, %two)", INT, N << 2),
@@ -73,6 +75,7 @@ CONSTANTS = """
   %threes = torch.prim.ListConstruct %three : (!torch.int) -> !torch.list<int>
   %four = torch.prim.ListConstruct %count : (!torch.int) -> !torch.list<int>
   %empty = torch.prim.ListConstruct : () -> !torch.list<int>
+  %others = torch.prim.ListConstruct %one, %less : (!torch.int, !torch.int) -> !torch.list<int>
   %amounts = torch.prim.ListConstruct %less, %two : (!torch.int, !torch.int) -> !torch.list<int>
   %rows = torch.vtensor.literal(dense<[0, -2]> : tensor<2xsi64>) : !torch.vtensor<[2],si64>
   %columns = torch.aten.slice.Tensor %i, %zero, %zero, %two, %one
@@ -87,7 +90,8 @@ CONSTANTS = """
 TYPES = {name: kind for name, (_, kind) in INPUTS.items()} | {
     "none": "!torch.none", "no": "!torch.bool", "nine": "!torch.float",
     **dict.fromkeys(("zero", "one", "two", "three"), "!torch.int"),
-    **dict.fromkeys(("ones", "zeros", "threes", "four", "empty", "amounts"), "!torch.list<int>"),
+    **dict.fromkeys(("ones", "zeros", "threes", "four", "empty"), "!torch.list<int>"),
+    **dict.fromkeys(("amounts", "others"), "!torch.list<int>"),
     "first": "!torch.vtensor<[2],f32>", "indices": "!torch.list<optional<vtensor>>",
 }  # fmt: skip
 

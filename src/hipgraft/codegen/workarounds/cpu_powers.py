@@ -6,6 +6,7 @@ from math import factorial, inf, isnan, log, nan
 
 from hipgraft.codegen.workarounds import Effect, Workaround
 from hipgraft.codegen.workarounds.float_builder import (
+    MOST_PRODUCTS,
     FloatBuilder,
     converted,
     functions,
@@ -24,7 +25,6 @@ CPU_POWERS = Workaround(
     "the base, with the sign and the special values of C's `pow`.",
 )
 
-_MOST_PRODUCTS = 16  # largest exponent that is computed by products
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 _FRACTION_BITS = 52
 _BIAS = 1023
@@ -54,7 +54,7 @@ def _expand(op: ir.Operation) -> bool:
         return False
     exponent = _constant(op.operands[1])
     with ir.InsertionPoint(op), op.location:
-        if exponent is not None and exponent.is_integer() and abs(exponent) <= _MOST_PRODUCTS:
+        if exponent is not None and exponent.is_integer() and abs(exponent) <= MOST_PRODUCTS:
             build = FloatBuilder(kind if kind.width >= 32 else ir.F32Type.get())
             result = build.power(converted(op.operands[0], build.type), int(exponent))
         else:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.io import walk
 
+MOST_PRODUCTS = 16
+"""The largest constant exponent for which products are used."""
+
 _ROUND = 1.5 * 2.0**52  # added and subtracted, rounds to an integer
 _PREDICATES = {"equal": 1, "greater": 2, "unordered": 14}  # values of `arith.CmpFPredicate`
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hipgraft.codegen.workarounds import Effect, Workaround
-from hipgraft.codegen.workarounds.float_builder import FloatBuilder, converted
+from hipgraft.codegen.workarounds.float_builder import MOST_PRODUCTS, FloatBuilder, converted
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import walk
 
@@ -15,8 +15,6 @@ INTEGER_POWERS = Workaround(
     targets="all",
     remedy="Small constant exponents are products; others become the floats of `math.powf`.",
 )
-
-_MOST_PRODUCTS = 16  # largest exponent that is computed by products
 
 
 def expand_integer_powers(module: ir.Module) -> int:
@@ -40,7 +38,7 @@ def _has_fault(op: ir.Operation) -> bool:
 
 def _power(base: ir.Value, exponent: ir.Value) -> ir.Value:
     kind, constant = ir.FloatType(base.type), _constant(exponent)
-    if constant is not None and abs(constant) <= _MOST_PRODUCTS:
+    if constant is not None and abs(constant) <= MOST_PRODUCTS:
         build = FloatBuilder(kind if kind.width >= 32 else ir.F32Type.get())
         return converted(build.power(converted(base, build.type), constant), kind)
     if constant is None:

@@ -41,7 +41,7 @@ def _scatter(writer: Writer) -> bool:
     if writer.node.op_type not in ("Scatter", "ScatterElements", "ScatterND"):
         return False
     x, indices = writer.node.input[:2]
-    if not _is_empty(writer, indices):
+    if 0 not in writer.graph.shapes.get(indices, []):
         return False
     writer.result(x)
     return True
@@ -59,15 +59,11 @@ def _concatenate(writer: Writer) -> bool:
     """Removes operands without elements from a concatenation."""
     if writer.node.op_type != "Concat":
         return False
-    kept = [name for name in writer.node.input if not _is_empty(writer, name)]
+    kept = [name for name in writer.node.input if 0 not in writer.graph.shapes.get(name, [])]
     if len(kept) == len(writer.node.input):
         return False
     writer.again(kept)
     return True
-
-
-def _is_empty(writer: Writer, name: str) -> bool:
-    return 0 in writer.graph.shapes.get(name, []) or 0 in writer.graph.extents.get(name, [])
 
 
 def _gather(writer: Writer) -> bool:

@@ -273,10 +273,8 @@ class Writer:
         return self.op(op_type, x, axes=list(axes), keepdims=int(keepdims))
 
     def squeeze(self, x: str, axes: Sequence[int]) -> str:
-        """Drops dimensions of one element, in the form that the model's opset has."""
-        if self.graph.opset >= 13:
-            return self.op("Squeeze", x, self.const(list(axes), np.int64))
-        return self.op("Squeeze", x, axes=list(axes))
+        """Drops dimensions of one element."""
+        return self.op("Squeeze", x, self.const(list(axes), np.int64))
 
     def fresh(self, what: str) -> str:
         """Returns an unused name."""
