@@ -1,11 +1,12 @@
 """Exports small models of many families to ONNX, compiles them, and runs them on the CPU.
 
-    python benchmarks/families.py export FOLDER [MODEL...]
+    python benchmarks/families.py export FOLDER [MODEL...] [--forms dynamo,f16]
     python benchmarks/families.py check FOLDER [REGEX] [-j 2] [--targets cpu,gfx942,gfx1100]
 
-`export` needs torch, torchvision, onnxscript, transformers and timm. It writes a model in several
-forms: by both exporters of PyTorch, in f32 and f16, and what onnxruntime quantises of it. Beside
-each are its inputs and what onnxruntime, unoptimised, computes.
+`export` needs torch, torchvision, onnxscript, transformers and timm, and for some models a package
+that their module names; it says which models it could not make. It writes a model in several forms:
+by both exporters of PyTorch, in f32 and f16, and what onnxruntime quantises of it. Beside each are
+its inputs and what onnxruntime, unoptimised, computes.
 `check` compiles each form for each target, and runs it where the target is `cpu` or an emulated GPU
 like `emulator:gfx942`. The status is 1 if one is wrong, aborts or ends in a traceback, or if two
 elements that the model ranks are almost equal, unless `--near-ties` allows it.
@@ -51,6 +52,12 @@ KINDS = (
     "transformers_models",
     "transformers_composed",
     "timm_models",
+    "pytorchcv_models",
+    "vit_pytorch_models",
+    "package_images",
+    "package_sequences",
+    "package_sounds",
+    "package_graphs",
 )
 """The modules of models."""
 
@@ -62,8 +69,8 @@ def families() -> dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]]:
     return importlib.import_module("family_models").FAMILIES
 
 
-def export(folder: Path, names: list[str]) -> None:
-    """Writes all forms of models."""
+def export(folder: Path, names: list[str], chosen: list[str]) -> None:
+    """Writes forms of models; by default all forms of all models."""
     folder.mkdir(parents=True, exist_ok=True)
     makers = families()
     for name in names or makers:
@@ -76,7 +83,7 @@ def export(folder: Path, names: list[str]) -> None:
             continue
         for form, write in written:
             path = folder / f"{name}-{form}.onnx"
-            if path.with_suffix(".npz").exists():
+            if path.with_suffix(".npz").exists() or (chosen and form not in chosen):
                 continue
             try:
                 with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
@@ -267,6 +274,7 @@ def main() -> int:
     one = commands.add_parser("export")
     one.add_argument("folder", type=Path)
     one.add_argument("models", nargs="*", help="by default all")
+    one.add_argument("--forms", default="", help="separated by commas; by default all")
     other = commands.add_parser("check")
     other.add_argument("folder", type=Path)
     other.add_argument("regex", nargs="?", default="")
@@ -279,7 +287,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.command == "check":
         return check_all(options)
-    export(options.folder, options.models)
+    export(options.folder, options.models, [one for one in options.forms.split(",") if one])
     return 0
 
 

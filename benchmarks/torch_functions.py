@@ -83,6 +83,18 @@ ROWS: dict[str, Callable[[Tensor], Any]] = {
     "norm_3": lambda x, dim: x.norm(3, dim),
     "norm_inf": lambda x, dim: x.norm(INF, dim),
     "normalize": lambda x, dim: functional.normalize(x, dim=dim),
+    "argmax": torch.argmax,
+    "argmin": torch.argmin,
+    "max": lambda x, dim: torch.max(x, dim),
+    "min": lambda x, dim: torch.min(x, dim),
+    "sort": lambda x, dim: torch.sort(x, stable=True, dim=dim),
+    "sort_down": lambda x, dim: torch.sort(x, stable=True, dim=dim, descending=True),
+    "kthvalue": lambda x, dim: torch.kthvalue(x, 3, dim).values,
+    "median": lambda x, dim: torch.median(x, dim).values,
+    "median_kept": lambda x, dim: torch.median(x, dim, keepdim=True).values,
+    "median_of_all": lambda x, dim: torch.median(x),
+    "topk": lambda x, dim: torch.topk(x, 3, dim).values,
+    "topk_least": lambda x, dim: torch.topk(x, 3, dim, largest=False).values,
 }
 """Functions along a dimension of a tensor, which is called `dim`; as for `UNARY`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
@@ -70,6 +70,7 @@ from hipgraft.transforms.torch_legalization.slice_writes import (
     select_scatter,
     slice_scatter,
 )
+from hipgraft.transforms.torch_legalization.sorts import kth_value, median, stable_sort
 from hipgraft.transforms.torch_legalization.unsigned import CASTS, truncated, widened
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 
@@ -78,7 +79,7 @@ _IDENTITIES = frozenset(
      "aten.to.device"}
 )  # fmt: skip
 
-_Rewrite = Callable[[ir.Operation], ir.Value | None]
+_Rewrite = Callable[[ir.Operation], ir.Value | Sequence[ir.Value] | None]
 
 _END = (1 << 63) - 1  # the end of a slice up to the end of the tensor
 
@@ -267,7 +268,9 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.isfinite": is_finite,
     "aten.logcumsumexp": refused_log_cum_sum_exp,
     "aten.logsumexp": log_sum_exp,
+    "aten.kthvalue": kth_value,
     "aten.matmul": _matmul,
+    **dict.fromkeys(("aten.median", "aten.median.dim"), median),
     "aten.native_group_norm": native_group_norm,
     "aten.einsum": einsum,
     **dict.fromkeys(
@@ -282,6 +285,7 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.slice_scatter": slice_scatter,
     "aten.scaled_dot_product_attention": _attention,
     "aten.softplus": softplus,
+    "aten.sort.stable": stable_sort,
     "aten.softshrink": soft_shrink,
     "aten.squeeze.dims": _squeeze_dims,
     **SHIFTS,
@@ -292,13 +296,12 @@ _REWRITES: dict[str, _Rewrite] = {
 }
 
 
-def _replacement(op: ir.Operation) -> ir.Value | None:
+def _replacement(op: ir.Operation) -> Sequence[ir.Value] | None:
     name = aten_name(op)
     if name in _IDENTITIES and op.operands[0].type == op.results[0].type:
-        return op.operands[0]
-    if name in _REWRITES:
-        return _REWRITES[name](op)
-    return None
+        return [op.operands[0]]
+    new = _REWRITES[name](op) if name in _REWRITES else None
+    return [new] if isinstance(new, ir.Value) else new
 
 
 @dataclass(frozen=True)
@@ -355,8 +358,7 @@ def _legalize_block(block: ir.Block, state: PassState) -> None:
             op.erase()
             continue
         with ir.InsertionPoint(op), op.location:
-            new = _replacement(op)
-            results = [new] if new is not None else widened(op)
+            results = _replacement(op) or widened(op)
         if results is None:
             continue
         for old, value in zip(op.results, results, strict=False):

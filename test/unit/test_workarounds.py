@@ -51,6 +51,7 @@ ELSEWHERE = {
     "integer-powers": "test_special_values.py",
     "log-sigmoid": "test_special_values.py",
     "lost-nans": "test_special_values.py",
+    "nan-order": "test_nan_order.py",
     "lone-padding": "test_workarounds.py",
     "narrow-floats": "test_cpu_code.py",
     "narrow-sums": "test_narrow_sums.py",

@@ -43,6 +43,7 @@ from hipgraft.codegen.workarounds.integer_powers import expand_integer_powers
 from hipgraft.codegen.workarounds.log_sigmoid import expand_log_sigmoids
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.lost_nans import keep_nans
+from hipgraft.codegen.workarounds.nan_order import order_nans
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.codegen.workarounds.narrow_sums import widen_sums
 from hipgraft.codegen.workarounds.partial_widening import separate_widening
@@ -274,6 +275,7 @@ def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Modul
         expand_log_sigmoids(module)
         rewrite_remainders(module)
         lower_torch(module)
+        order_nans(module)
         separate_positions(module)
     if on_cpu:
         guard_divisions(module)
