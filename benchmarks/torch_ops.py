@@ -24,6 +24,7 @@ import ml_dtypes
 import numpy as np
 import torch
 from torch import Tensor
+from torch_forms import MORE_FORMS
 from torch_functions import BINARY, FORMS, INF, LARGE, ROWS, SMALL, SPECIAL, UNARY
 
 import hipgraft.torch
@@ -54,7 +55,7 @@ def functions() -> Iterator[tuple[str, Callable[..., Any], list[tuple[Tensor, ..
     infinite = torch.stack([SPECIAL.nan_to_num(1, INF, -INF), torch.full((8,), -INF)])
     for name, function in ROWS.items():
         yield f"rows_{name}", partial(function, dim=-1), [(one,) for one in (*pairs, infinite)]
-    for name, (function, operands) in FORMS.items():
+    for name, (function, operands) in (FORMS | MORE_FORMS).items():
         yield name, function, [operands]
 
 

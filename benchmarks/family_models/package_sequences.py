@@ -252,27 +252,6 @@ _DIFFUSERS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         },
         {"hidden_states": (1, 4, 8, 8), "encoder_hidden_states": (1, 7, 24), "timestep": _STEP},
     ),
-    "ltx": (
-        "LTXVideoTransformer3DModel",
-        {
-            "in_channels": 8,
-            "out_channels": 8,
-            "num_layers": 1,
-            "attention_head_dim": 8,
-            "num_attention_heads": 4,
-            "cross_attention_dim": 32,
-            "caption_channels": 24,
-        },
-        {
-            "hidden_states": (1, 24, 8),
-            "encoder_hidden_states": (1, 7, 24),
-            "timestep": _STEP,
-            "encoder_attention_mask": torch.ones(1, 7, dtype=torch.bool),
-            "num_frames": torch.tensor(2),
-            "height": torch.tensor(3),
-            "width": torch.tensor(4),
-        },
-    ),
     "wan": (
         "WanTransformer3DModel",
         {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from hipgraft.frontends.torch.functions import FUNCTIONS
 from hipgraft.frontends.torch.pytorch import aten, fx_decompositions, torch
 from hipgraft.frontends.torch.quantized import quantized_decompositions
 from hipgraft.ir.bindings import ir, make_context
@@ -291,6 +292,7 @@ _OWN: Decompositions = {
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
     aten.as_strided_scatter.default: as_strided_scatter,
     aten.native_dropout.default: native_dropout,
+    **FUNCTIONS,
     **_PRIMS,
     **_on_lists(),
 }

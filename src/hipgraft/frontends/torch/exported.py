@@ -19,9 +19,11 @@ def import_exported(program: Any) -> ir.Module:
     """
     # Imported here because PyTorch takes seconds to load.
     from hipgraft.frontends.torch.attention import legalize_attention
+    from hipgraft.frontends.torch.complex_parts import split_complex
     from hipgraft.frontends.torch.decompositions import default_decompositions
     from hipgraft.frontends.torch.fx import import_program
 
     functional = program.run_decompositions(dict(default_decompositions()))
+    split_complex(functional)
     legalize_attention(functional.graph_module)
     return import_program(functional)

@@ -17,3 +17,5 @@ make_fx: Any = import_module("torch.fx.experimental.proxy_tensor").make_fx
 # torch-mlir's importer, which IREE's wheel contains for its own bindings.
 fx_importer: Any = import_module("iree.compiler.extras.fx_importer")
 fx_decompositions: Any = import_module("torch_mlir.extras.fx_decomp_util")
+tree_flatten: Any = torch.utils._pytree.tree_flatten
+tree_unflatten: Any = torch.utils._pytree.tree_unflatten
