@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import iree.runtime as iree_runtime
 import numpy as np
+from iree.runtime import flags
 
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.foreign_data import malformed
@@ -14,6 +15,10 @@ from hipgraft.runtime.devices.host_memory import HostMemory
 
 if TYPE_CHECKING:
     from hipgraft.runtime.devices.protocols import TypedMemory
+
+# Kernels may use 512 KiB of the stack (hipgraft.codegen.target); a worker has 128 KiB by default.
+_STACK_SIZE = 2 << 20
+flags.parse_flags(f"--task_worker_stack_size={_STACK_SIZE}")
 
 _HAL_TYPES = {
     "i1": "BOOL_8",

@@ -1,0 +1,3 @@
+# The part of the module that hipgraft uses.
+
+def parse_flags(*flags: str) -> None: ...
