@@ -71,3 +71,30 @@ def test_sums_of_sixteen_bits(tmp_path: Path, op: str, function: Any, columns: i
     path = save(tmp_path / "m.onnx", nodes, inputs, outputs, constants)
     (found,) = hipgraft.compile(path, "cpu").run([*inputs.values()])
     np.testing.assert_allclose(found, function(w.astype(np.float64)), rtol=2e-3)
+
+
+@pytest.mark.slow
+def test_constants_that_decide_how_many_elements_there_are(tmp_path: Path) -> None:
+    # The mask is larger than what is folded elsewhere, and than what stays in the model.
+    count = 200
+    nodes = [
+        helper.make_node("Trilu", ["ones"], ["upper"], upper=1),
+        helper.make_node("Reshape", ["upper", "flat"], ["mask"]),
+        helper.make_node("NonZero", ["mask"], ["found"]),
+        helper.make_node("Squeeze", ["found", "zero"], ["places"]),
+        helper.make_node("Reshape", ["x", "flat"], ["elements"]),
+        helper.make_node("Gather", ["elements", "places"], ["taken"]),
+        helper.make_node("ReduceSum", ["taken"], ["y"], keepdims=0),
+    ]
+    constants = {
+        "ones": np.ones((count, count), np.float32),
+        "flat": np.array([-1]),
+        "zero": np.array([0]),
+    }
+    x = drawn(count, count)
+    results = [("taken", F32), ("y", F32)]
+    path = save(tmp_path / "m.onnx", nodes, {"x": x}, results, constants, opset=17)
+    taken, total = hipgraft.compile(path, "cpu").run([x])
+    expected = x[np.triu_indices(count)]
+    np.testing.assert_array_equal(taken, expected)
+    np.testing.assert_allclose(total, expected.sum(dtype=np.float64), rtol=1e-4)

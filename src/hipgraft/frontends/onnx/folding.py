@@ -20,6 +20,12 @@ _MOST_MEMORY = 64 << 20
 _MOST_ELEMENTS = 4096
 """The size limit of folded results; kernels compute larger tables faster than files load."""
 
+MOST_DECISIVE = 1 << 20
+"""The size limit of what decides how many elements another node has."""
+
+_DECIDED = frozenset({"Compress", "NonMaxSuppression", "NonZero", "Unique"})
+"""The operators whose number of results depends on values."""
+
 _FOLDS = frozenset(
     {"Abs", "Add", "And", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast",
      "CastLike", "Ceil", "Clip", "Compress", "Concat", "Constant", "ConstantOfShape", "Cos",
@@ -56,7 +62,8 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
         Whether anything was folded.
     """
     graph = model.graph
-    constants = small_constants(graph, opaque)
+    decisive = decisive_values(graph)
+    constants = small_constants(graph, opaque, decisive)
     shapes = _static_shapes(graph)
     elements = {
         value.name: value.type.tensor_type.elem_type for value in [*graph.value_info, *graph.output]
@@ -68,7 +75,9 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
             kept += _inlined(node, branch)
             graph.initializer.extend(branch.initializer)
             continue
-        values = _evaluate(node, constants, shapes, model)
+        is_decisive = not decisive.isdisjoint(node.output)
+        most = MOST_DECISIVE if is_decisive else _MOST_ELEMENTS
+        values = _evaluate(node, constants, shapes, model, most)
         if values is not None and not _has_types(values, elements, shapes):
             values = None
         if values is None:
@@ -85,15 +94,34 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
     return changed
 
 
-def small_constants(graph: onnx.GraphProto, opaque: Collection[str]) -> _Constants:
+def decisive_values(graph: onnx.GraphProto) -> set[str]:
+    """Returns the values that decide how many elements others have, and these others."""
+    found: set[str] = set()
+    for node in reversed(graph.node):
+        if node.op_type in _DECIDED:
+            found.update(node.output)
+        if node.op_type in _FOLDS and not found.isdisjoint(node.output):
+            found.update(node.input)
+    return found
+
+
+def small_constants(
+    graph: onnx.GraphProto, opaque: Collection[str], decisive: Collection[str] = ()
+) -> _Constants:
     """Returns the elements of initialisers that may be folded, by name.
+
+    Args:
+        graph: a graph.
+        opaque: names of initialisers whose data is not available.
+        decisive: names of initialisers that may be larger than others.
 
     Raises:
         HipgraftError: the data of an initialiser does not fit its shape.
     """
     found: dict[str, np.ndarray] = {}
     for tensor in graph.initializer:
-        if tensor.name not in opaque and _elements(tensor.dims) <= _MOST_ELEMENTS:
+        most = MOST_DECISIVE if tensor.name in decisive else _MOST_ELEMENTS
+        if tensor.name not in opaque and _elements(tensor.dims) <= most:
             with malformed(f"initializer '{tensor.name}'", ""):
                 found[tensor.name] = numpy_helper.to_array(tensor)
     return found
@@ -137,20 +165,21 @@ def _evaluate(
     constants: Mapping[str, np.ndarray],
     shapes: Mapping[str, list[int]],
     model: onnx.ModelProto,
+    most_elements: int,
 ) -> _Constants | None:
     if node.op_type in ("Shape", "Size") and node.input[0] in shapes:
         return _extent(node, shapes[node.input[0]])
     inputs = {name for name in node.input if name}
     if node.op_type not in _FOLDS or not inputs <= constants.keys():
         return None
-    if any(_elements(shapes.get(name, [])) > _MOST_ELEMENTS for name in node.output):
+    if any(_elements(shapes.get(name, [])) > most_elements for name in node.output):
         return None
     operands = {name: constants[name] for name in inputs}
     if any(
         _has_nan(array) for array in operands.values()
     ):  # implementations rank them in different ways
         return None
-    return evaluate(node, operands, model)
+    return evaluate(node, operands, model, most_elements=most_elements)
 
 
 def _has_nan(array: np.ndarray) -> bool:

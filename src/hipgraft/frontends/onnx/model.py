@@ -6,6 +6,7 @@ All of this works on protobufs; `onnx_import` converts the result to MLIR.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +16,12 @@ from onnx import TensorProto, checker, defs, inliner, shape_inference
 
 from hipgraft.frontends.onnx.checker_errors import node_and_message
 from hipgraft.frontends.onnx.external import external_bytes, location_of
-from hipgraft.frontends.onnx.folding import fold_constants, small_constants
+from hipgraft.frontends.onnx.folding import (
+    MOST_DECISIVE,
+    decisive_values,
+    fold_constants,
+    small_constants,
+)
 from hipgraft.frontends.onnx.inference import add_result_types, infer_strictly, infer_types
 from hipgraft.frontends.onnx.inline import surroundings
 from hipgraft.frontends.onnx.legalization import (
@@ -237,8 +243,11 @@ def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:
     """Empties large initialisers, because inference copies the model and protobuf ends at 2 GiB."""
     inputs = {value.name for value in model.graph.input}
     weights: dict[str, TensorProto] = {}
+    decisive = decisive_values(model.graph)
     for tensor in list(model.graph.initializer):
         if max(tensor.ByteSize(), external_bytes(tensor)) <= _LARGE:
+            continue
+        if tensor.name in decisive and prod(tensor.dims) <= MOST_DECISIVE:
             continue
         weights[tensor.name] = TensorProto()
         weights[tensor.name].CopyFrom(tensor)

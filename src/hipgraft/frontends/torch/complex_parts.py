@@ -16,6 +16,8 @@ from hipgraft.frontends.torch.fx import trace
 from hipgraft.frontends.torch.pytorch import Node, aten, torch, tree_flatten, tree_unflatten
 from hipgraft.ir.diagnostics import HipgraftError
 
+_OF_SHAPES = (aten.sym_size.int, aten.sym_numel.default)
+
 
 def split_complex(program: Any) -> None:
     """Rewrites a functional `torch.export.ExportedProgram`, in place.
@@ -76,6 +78,12 @@ def _rewrite(program: Any, node: Any, found: dict[Any, Any]) -> None:
     if node.target is operator.getitem:
         found[node] = found[node.args[0]][node.args[1]]
         return
+    if node.target in _OF_SHAPES:
+        node.args = (found[node.args[0]].real, *node.args[1:])
+        return
+    if node.target is aten._assert_tensor_metadata.default:
+        node.graph.erase_node(node)
+        return
     rule = RULES.get(node.target)
     if rule is None:
         raise HipgraftError(f"'{node.target}' of complex numbers is not supported")
@@ -99,8 +107,7 @@ def _rewrite(program: Any, node: Any, found: dict[Any, Any]) -> None:
         results.append(kind)
         return flat
 
-    example = next(one for one in tree_flatten(node.meta["val"])[0])
-    with example.fake_mode:
+    with tree_flatten(node.meta["val"])[0][0].fake_mode:
         traced = trace(body, [one.meta["val"] for one in tensors], default_decompositions())
     places = [one for one in traced.nodes if one.op == "placeholder"]
     with node.graph.inserting_before(node):
