@@ -26,6 +26,15 @@ def signal(x):
     return torch.istft(spectrum / 2, length=40, **options), spectrum.abs()
 
 
+def moved(x):
+    z = torch.fft.fft(x)
+    padded = F.pad(z, (1, 0), value=2.0)
+    filled = torch.full((5, 8), 1 + 2j) + z
+    first, second = torch.stack([z, torch.full_like(z, 3j)]).unbind(0)
+    both = torch.cat([filled, first * second], 1)
+    return torch.view_as_real(padded), torch.view_as_real(both)
+
+
 CASES = {
     "bag": (lambda x: F.embedding_bag(torch.tensor([[4, 0, 1]]), x, mode="max"), X),
     "cdist": (lambda x: torch.cdist(x, x[:3]), X),
@@ -39,6 +48,7 @@ CASES = {
     "fourier_layer": (fourier_layer, X),
     "hypot": (lambda x: torch.hypot(x, x.flip(1)), SPECIAL),
     "linalg_norm": (torch.linalg.norm, X),
+    "moved": (moved, X),
     "rotation": (
         lambda x: torch.view_as_real(torch.view_as_complex(x.reshape(5, 4, 2)) * TURNS),
         X,

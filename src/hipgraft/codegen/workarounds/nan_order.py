@@ -11,7 +11,7 @@ NAN_ORDER = Workaround(
     name="nan-order",
     fault="torch-mlir lowers `sort`, `argmax`, `argmin`, `max.dim` and `min.dim` to comparisons "
     "that are false for NaN: sorts leave NaN and its neighbours in any order, and the position of "
-    "an extreme is never that of a NaN, although its value is, except on GPUs.",
+    "an extreme is never that of a NaN.",
     effect=Effect.WRONG,
     targets="all",
     remedy="The comparisons let NaN be the largest number in sorts, and the first NaN of a row be "
@@ -63,7 +63,7 @@ def _comparison(op: ir.Operation) -> ir.Operation | None:
     # A maximum whose position nothing reads, as in softmax, is fused with what surrounds it.
     if op.name != "linalg.generic" or len(op.results) != 2 or not list(op.results[1].uses):
         return None
-    value, index = (_made_by(one, None) for one in _yielded(op))
+    value, index = (_made_by(one) for one in _yielded(op))
     if value is None or value.name not in ("arith.maximumf", "arith.minimumf"):
         return None
     if index is None or index.name != "arith.select":
@@ -75,7 +75,7 @@ def _yielded(op: ir.Operation) -> list[ir.Value]:
     return list(list(op.regions[0].blocks[0].operations)[-1].operands)
 
 
-def _made_by(value: ir.Value, name: str | None) -> ir.Operation | None:
+def _made_by(value: ir.Value, name: str | None = None) -> ir.Operation | None:
     made = None if isinstance(value.owner, ir.Block) else value.owner.operation
     return made if made is not None and name in (None, made.name) else None
 

@@ -95,12 +95,18 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
 
 
 def decisive_values(graph: onnx.GraphProto) -> set[str]:
-    """Returns the values that decide how many elements others have, and these others."""
+    """Returns the constant values that decide how many elements others have, and these others."""
+    constant = {tensor.name for tensor in graph.initializer} | {""}
+    folds: list[NodeProto] = []
+    for node in graph.node:
+        if node.op_type in _FOLDS and constant.issuperset(node.input):
+            constant.update(node.output)
+            folds.append(node)
     found: set[str] = set()
-    for node in reversed(graph.node):
+    for node in reversed(folds):
         if node.op_type in _DECIDED:
             found.update(node.output)
-        if node.op_type in _FOLDS and not found.isdisjoint(node.output):
+        if not found.isdisjoint(node.output):
             found.update(node.input)
     return found
 

@@ -95,25 +95,28 @@ def _to_copy(a: Any, *, dtype: Any = None, **_: Any) -> Any:
     return parts(a).real.to(dtype)
 
 
-def _filled(make: _Rule) -> _Rule:
-    def fill(*operands: Any, dtype: Any = None, **options: Any) -> Parts:
-        kept = {key: one for key, one in options.items() if key == "device"}
-        made = make(*operands, dtype=_REAL[dtype], **kept)
-        return Parts(made, torch.zeros_like(made))
-
-    return fill
+def _full(size: Any, value: Any, *, dtype: Any = None, device: Any = None, **_: Any) -> Parts:
+    options = {"dtype": _REAL[dtype or torch.complex64], "device": device}
+    return Parts(*(torch.full(size, half, **options) for half in whole(value)))
 
 
-def _like(make: _Rule) -> _Rule:
-    def made(a: Any, *others: Any, dtype: Any = None, **_: Any) -> Parts:
-        real = make(parts(a).real, *others, dtype=None if dtype is None else _REAL[dtype])
-        return Parts(real, torch.zeros_like(real))
-
-    return made
+def _zeros(size: Any, *_: Any, **options: Any) -> Parts:
+    return _full(size, 0.0, **options)
 
 
-def _empty_strided(size: Any, _strides: Any, **options: Any) -> Parts:
-    return _filled(torch.zeros)(size, **options)
+def _full_like(a: Any, value: Any, *, dtype: Any = None, **_: Any) -> Parts:
+    real = parts(a).real
+    kind = real.dtype if dtype is None else _REAL[dtype]
+    return Parts(*(torch.full_like(real, half, dtype=kind) for half in whole(value)))
+
+
+def _zeros_like(a: Any, **options: Any) -> Parts:
+    return _full_like(a, 0.0, **options)
+
+
+def _pad(a: Parts, amounts: Any, value: Any = 0.0) -> Parts:
+    pairs = zip(a, whole(value), strict=True)
+    return Parts(*(aten.constant_pad_nd.default(x, amounts, one) for x, one in pairs))
 
 
 def _einsum(equation: str, operands: Sequence[Any], **_: Any) -> Parts:
@@ -171,7 +174,7 @@ def _index_put(a: Any, indices: Any, b: Any, accumulate: bool = False) -> Parts:
 
 
 _LINEAR = (
-    "_unsafe_view", "alias", "as_strided", "cat", "clone", "constant_pad_nd", "contiguous",
+    "_unsafe_view", "alias", "as_strided", "cat", "clone", "contiguous",
     "cumsum", "detach", "diagonal", "expand", "flatten.using_ints", "flip", "gather",
     "index.Tensor", "index_select", "lift_fresh_copy", "mean", "mean.dim", "movedim.int", "neg",
     "permute", "repeat", "reshape", "resolve_conj", "resolve_neg", "roll", "select.int",
@@ -193,14 +196,15 @@ _BY_NAME: dict[str, _Rule] = {
     "complex": Parts,
     "conj": _conjugate,
     "conj_physical": _conjugate,
+    "constant_pad_nd": _pad,
     "div.Scalar": _divide,
     "div.Tensor": _divide,
     "einsum": _einsum,
-    "empty.memory_format": _filled(torch.zeros),
-    "empty_strided": _empty_strided,
+    "empty.memory_format": _zeros,
+    "empty_strided": _zeros,
     "exp": _exponential,
-    "full": _filled(torch.full),
-    "full_like": _like(torch.full_like),
+    "full": _full,
+    "full_like": _full_like,
     "imag": _imaginary,
     "index_put": _index_put,
     "matmul": matmul,
@@ -219,8 +223,8 @@ _BY_NAME: dict[str, _Rule] = {
     "where.ScalarOther": _where,
     "where.ScalarSelf": _where,
     "where.self": _where,
-    "zeros": _filled(torch.zeros),
-    "zeros_like": _like(torch.zeros_like),
+    "zeros": _zeros,
+    "zeros_like": _zeros_like,
 }
 
 

@@ -126,11 +126,10 @@ def _search(
 ) -> Any:
     """Counts the elements of sorted rows `[..., N]` before each of the values `[..., M]`."""
     rows = rows if sorter is None else torch.gather(rows, -1, sorter)
-    values = torch.as_tensor(values, dtype=rows.dtype, device=rows.device)
-    if rows.ndim > 1:
-        rows = rows.unsqueeze(-2)
-    is_right = right or side == "right"
-    after = rows > values.unsqueeze(-1) if is_right else rows >= values.unsqueeze(-1)
+    if isinstance(values, torch.Tensor):
+        rows = rows.unsqueeze(-2) if rows.ndim > 1 else rows
+        values = values.unsqueeze(-1)
+    after = rows > values if right or side == "right" else rows >= values
     return (~after).sum(-1, dtype=torch.int32 if out_int32 else torch.int64)
 
 
@@ -163,7 +162,9 @@ def _bags(
 ) -> tuple[Any, Any, Any, Any]:
     """Computes means (mode 1) or maxima (mode 2) of the rows of each bag, 0 of an empty one.
 
-    Only the first of the results is that of PyTorch; the others are for gradients.
+    Returns:
+        The result; for gradients, the bag of each index, the number of indices of each bag, and
+        the indices that have the maxima.
     """
     if mode == 0 or indices.ndim != 1:
         return NotImplemented
@@ -176,10 +177,10 @@ def _bags(
     rows, counts = weight[indices], is_in.sum(-1)
     if mode == 1:
         found = torch.matmul(is_in.to(weight.dtype), rows) / counts.clamp(min=1).unsqueeze(-1)
-    else:
-        found = torch.where(is_in.unsqueeze(-1), rows, -torch.inf).amax(1)
-        found = torch.where(counts.unsqueeze(-1) == 0, 0.0, found).to(weight.dtype)
-    return found.to(weight.dtype), bag, counts, torch.zeros_like(counts)
+        return found.to(weight.dtype), bag, counts, torch.zeros_like(counts)
+    found, where = torch.where(is_in.unsqueeze(-1), rows, -torch.inf).max(1)
+    found = torch.where(counts.unsqueeze(-1) == 0, 0.0, found)
+    return found.to(weight.dtype), bag, counts, indices[where]
 
 
 def _triangle(x: Any) -> Any:

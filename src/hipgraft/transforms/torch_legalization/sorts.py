@@ -36,16 +36,17 @@ def median(op: ir.Operation) -> Sequence[ir.Value] | None:
     """Rewrites `median(x)` and `median.dim(x, dim, keepdim)`, of two the lower, or a NaN."""
     x, dim = op.operands[0], 0
     shape, element = tensor(x)
-    if len(op.operands) == 1:
-        extents = static_shape(shape)
-        if not extents:
-            return None
-        x = view(x, [prod(extents)], element)
-    elif shape:
-        dim = int_operand(op, 1)
-    else:
+    if not shape:
         return None
-    count = extent_of(op, dim) if len(op.operands) > 1 else prod(static_shape(shape) or [])
+    if len(op.operands) > 1:
+        dim = int_operand(op, 1)
+        count = extent_of(op, dim)
+    else:
+        extents = static_shape(shape)
+        if extents is None:
+            return None
+        count = prod(extents)
+        x = view(x, [count], element)
     rows = _sorted(x, constant_int(dim), constant_bool(False))
     middle = _selected(rows, dim, (count - 1) // 2, op.results)
     if element not in FLOATS:
