@@ -370,6 +370,15 @@ REFUSED = {
         "Equal",
         "computes with a number of rows",
     ),
+    "one row more than there are": (
+        [
+            node("Shape", ["rows"], ["s"], end=1),
+            node("Add", ["s", "one"], ["more"]),
+            node("Expand", ["w1", "more"], ["out"]),
+        ],
+        "Expand",
+        "combines rows",
+    ),
 }  # fmt: skip
 
 
@@ -428,6 +437,62 @@ def test_edges_joined_with_loops(tmp_path, edges):
     inputs = {"x": drawn(3, 2), "edges": np.array(edges)}
     outputs = [("z", F32), ("greatest", F32), ("total", F32)]
     check(save(tmp_path / "m.onnx", nodes, inputs, outputs, constants, opset=18), inputs)
+
+
+@pytest.mark.parametrize("order", ["counted first", "joined first"])
+@pytest.mark.parametrize("edges", [[[0, 1, 2, 2], [1, 1, 0, 2]], [[0, 1, 2, 2], [0, 1, 2, 2]]])
+def test_counted_edges_joined_with_loops(tmp_path, edges, order):
+    """As PyTorch exports networks of graphs: `edges.shape[1] + nodes` ones are joined rows, too."""
+    joined = node("Concat", ["others", "loops"], ["all"], axis=1)
+    counted = [
+        node("Shape", ["others"], ["size"], start=1),
+        node("Squeeze", ["size"], ["count"]),
+        node("Add", ["nodes", "count"], ["sum"]),
+        node("Reshape", ["sum", "only"], ["total"]),
+    ]
+    nodes = [
+        node("Split", ["edges", "halves"], ["from", "to"], axis=0),
+        node("Equal", ["from", "to"], ["are_loops"]),
+        node("Not", ["are_loops"], ["kept"]),
+        node("Squeeze", ["kept", "first"], ["mask"]),
+        node("NonZero", ["mask"], ["found"]),
+        node("Squeeze", ["found", "first"], ["edge"]),
+        node("Gather", ["edges", "edge"], ["others"], axis=1),
+        *([*counted, joined] if order == "counted first" else [joined, *counted]),
+        node("Gather", ["all", "zero"], ["source"]),
+        node("Gather", ["all", "one"], ["target"]),
+        node("Expand", ["weight", "total"], ["ones"]),
+        node("ScatterElements", ["none", "target", "ones"], ["degrees"], reduction="add"),
+        node("Gather", ["degrees", "source"], ["shares"]),
+        node("Gather", ["x", "source"], ["values"]),
+        node("Div", ["values", "shares"], ["messages"]),
+        node("ScatterElements", ["none", "target", "messages"], ["z"], reduction="add"),
+    ]
+    constants = {
+        "halves": np.array([1, 1]), "first": np.array([0]), "zero": np.array(0), "one": np.array(1),
+        "loops": np.array([[0, 1, 2]] * 2), "only": np.array([-1]), "nodes": np.array(3),
+        "weight": np.float32(1), "none": np.zeros(3, np.float32),
+    }  # fmt: skip
+    inputs = {"x": drawn(3), "edges": np.array(edges)}
+    outputs = [("z", F32), ("degrees", F32)]
+    check(save(tmp_path / "m.onnx", nodes, inputs, outputs, constants, opset=18), inputs)
+
+
+def test_counted_rows_of_two_masks(tmp_path):
+    nodes = [
+        node("NonZero", ["mask"], ["some"]),
+        node("Not", ["mask"], ["others"]),
+        node("NonZero", ["others"], ["more"]),
+        node("Concat", ["some", "more"], ["at"], axis=1),
+        *(node("Shape", [one], [f"{one}_count"], start=1) for one in ("some", "more")),
+        node("Add", ["some_count", "more_count"], ["count"]),
+        node("Expand", ["half", "count"], ["halves"]),
+        node("Squeeze", ["at", "first"], ["line"]),
+        node("ScatterElements", ["x", "line", "halves"], ["z"], reduction="add"),
+    ]
+    constants = {"half": np.float32(0.5), "first": np.array([0])}
+    inputs = {"x": drawn(4), "mask": np.array([True, False, True, True])}
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants, opset=18), inputs)
 
 
 @pytest.mark.parametrize("bounds", [[1, 3], [2, 2], [-4, 99]])

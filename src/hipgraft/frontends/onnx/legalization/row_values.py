@@ -24,7 +24,6 @@ from hipgraft.frontends.onnx.legalization.writer import Writer
 DEPENDS = ", whose number depends on values ('NonZero' selects them)"
 """The end of a message about what depends on a number of rows."""
 
-_LARGEST_EXTENT = 1 << 30  # numbers above are no extents but computed from a number of rows
 _FIRST_PRIME = (1 << 31) - 1  # divides no extent of a real tensor
 
 
@@ -170,15 +169,6 @@ def stretched_once(array: Array) -> Array:
     It has the strides of what `np.broadcast_to` makes.
     """
     return array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
-
-
-def are_extents(array: Array, rows: int) -> bool:
-    """Whether integers are extents, or multiples of a number of rows; or truth values of such."""
-    if array.dtype.kind == "b":
-        return True
-    if array.dtype.kind != "i" or array.dtype.itemsize < np.dtype(np.int32).itemsize:
-        return False
-    return bool(((np.abs(array) < _LARGEST_EXTENT) | (array % rows == 0)).all())
 
 
 def stretched(node: NodeProto, values: Mapping[str, Array]) -> dict[str, Array] | None:

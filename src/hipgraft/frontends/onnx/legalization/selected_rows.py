@@ -19,12 +19,12 @@ from hipgraft.frontends.onnx.folding import evaluate
 from hipgraft.frontends.onnx.legalization.graph_info import Array, GraphInfo
 from hipgraft.frontends.onnx.legalization.independent_rows import axes_of, why_mixed
 from hipgraft.frontends.onnx.legalization.mask_forms import (
-    cast_element,
     counted_mask,
     identities,
     rewrite_masks,
 )
 from hipgraft.frontends.onnx.legalization.row_access import clamped, read_rows, write_rows
+from hipgraft.frontends.onnx.legalization.row_extents import MOVES, counts_rows, moved, takes_all
 from hipgraft.frontends.onnx.legalization.row_reductions import REDUCTIONS, reduce_rows
 from hipgraft.frontends.onnx.legalization.row_shapes import (
     check_divisor,
@@ -37,7 +37,6 @@ from hipgraft.frontends.onnx.legalization.row_values import (
     Extents,
     Rows,
     Selection,
-    are_extents,
     joined_selection,
     primes,
     stretched,
@@ -55,11 +54,6 @@ _MOST_KNOWN = 1 << 22  # elements of a value that is computed as the model is re
 
 _READS = frozenset({"Gather", "GatherElements", "GatherND"})
 _WRITES = frozenset({"ScatterElements", "ScatterND"})
-_MOVES = frozenset(
-    {"Cast", "Concat", "Gather", "Identity", "Mul", "Reshape", "Slice", "Split", "Squeeze",
-     "Unsqueeze", "Where"}
-)  # fmt: skip
-"""Operators that select extents, or multiply them."""
 _SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
 """The operands that are shapes."""
 
@@ -125,6 +119,7 @@ class _Rewriter:
         self._selections: dict[int, Selection] = {}
         self._settled: dict[str, Array] = {}
         self._joined: dict[tuple[Selection | int, ...], Selection] = {}
+        self._sums: dict[int, Selection] = {}  # by the sum of the numbers of joined rows
 
     def run(self, chosen: set[str]) -> None:
         nodes: list[NodeProto] = []
@@ -189,14 +184,16 @@ class _Rewriter:
 
     def _rewrite(self, writer: Writer, read: set[str]) -> None:
         node = writer.node
-        found = {index: self._found[n] for index, n in enumerate(node.input) if n in self._found}
+        found = {index: self._resolved(n) for index, n in enumerate(node.input) if n in self._found}
         if read & self._found.keys() > {node.input[index] for index in found}:
             raise RefusedNode(node, f"reads rows in a body{DEPENDS}")
         index = _SHAPES.get(node.op_type)
         if index is not None and index not in found:
             counted = self._counted(node.input[index])
             found |= {index: counted} if counted else {}
-        if len({one.selection for one in found.values()}) > 1 and not _joins(writer, found):
+        is_sum = node.op_type == "Add" and all(isinstance(one, Extents) for one in found.values())
+        is_one = len({one.selection for one in found.values()}) == 1
+        if not is_one and not is_sum and not _joins(writer, found):
             raise RefusedNode(node, "combines rows that more than one 'NonZero' selects")
         try:
             self._rewrite_with(writer, found)
@@ -205,9 +202,21 @@ class _Rewriter:
         except Refused as refused:
             raise RefusedNode(node, str(refused)) from None
 
+    def _resolved(self, name: str) -> _Found:
+        """Returns what is known of a value; a sum of numbers is the number of the joined rows."""
+        one = self._found[name]
+        if isinstance(one, Extents):
+            sums = {int(n) for n in one.array.reshape(-1)} & self._sums.keys()
+            if len(sums) == 1:
+                (total,) = sums
+                joined = self._sums[total]
+                one = Extents(joined, np.where(one.array == total, joined.rows, one.array))
+                self._found[name] = one
+        return one
+
     def _counted(self, name: str) -> Extents | None:
         """Returns extents that are computed from the number of true elements of a mask."""
-        if isinstance(known := self._found.get(name), Extents):
+        if name in self._found and isinstance(known := self._resolved(name), Extents):
             return known
         maker = self._makers.get(name)
         if maker is None:
@@ -218,26 +227,12 @@ class _Rewriter:
             return Extents(selection, np.full(shape, selection.rows, np.int64))
         counts = {one: self._counted(one) for one in maker.input}
         selections = {one.selection for one in counts.values() if one}
-        if maker.op_type not in _MOVES or len(selections) != 1:
+        if maker.op_type not in MOVES or len(selections) != 1:
             return None
         values = {one: count.array for one, count in counts.items() if count}
         values |= {n: self._graph.constants[n] for n in maker.input if n in self._graph.constants}
-        results = self._moved(maker, values, selections.pop())
+        results = moved(maker, values, selections.pop(), self._model)
         return results[name] if results else None
-
-    def _moved(
-        self, node: NodeProto, values: Mapping[str, Array], selection: Selection
-    ) -> dict[str, Extents] | None:
-        """Evaluates a node on extents; None if its results are no extents, or not all are known."""
-        if len(values) < len({*node.input} - {""}):
-            return None
-        results = evaluate(node, values, self._model)
-        # Whether a number of rows is zero is not known.
-        is_truth = cast_element(node) == TensorProto.BOOL
-        arrays = (results or {}).values()
-        if results is None or is_truth or not all(are_extents(a, selection.rows) for a in arrays):
-            return None
-        return {name: Extents(selection, one) for name, one in results.items()}
 
     def _rewrite_with(self, writer: Writer, found: Mapping[int, _Found]) -> None:
         node = writer.node
@@ -250,24 +245,13 @@ class _Rewriter:
             write_rows(writer, rows[1], rows[2])
         elif node.op_type in _READS and 0 not in found and list(rows) == [1]:
             self._read(writer, rows[1])
-        elif self._takes_all(node, found):
+        elif takes_all(node, found, self._graph.constants):
             self._found[node.output[0]] = rows[0]
         elif rows or _SHAPES.get(node.op_type) in found:
             self._compute(writer, found, rows)
         else:
-            self._compute_extents(writer, next(iter(found.values())).selection)
-
-    def _takes_all(self, node: NodeProto, found: Mapping[int, _Found]) -> bool:
-        """Whether a node is a slice that takes as many rows as there are."""
-        rows, ends = found.get(0), found.get(2)
-        if node.op_type != "Slice" or not isinstance(rows, Rows) or not isinstance(ends, Extents):
-            return False
-        known = [self._graph.constants.get(name) for name in (node.input[1], *node.input[3:])]
-        starts, axes, steps = (*known, *[np.arange(ends.array.size), np.ones(1)][len(known) - 1 :])
-        if starts is None or starts.any() or axes is None or steps is None or (steps != 1).any():
-            return False
-        extents = [rows.shape[int(axis)] for axis in axes.reshape(-1)]
-        return ends.array.reshape(-1).tolist() == extents
+            selections = [one.selection for one in found.values()]
+            self._compute_extents(writer, min(selections, key=lambda one: one.rows))
 
     def _extents_of(self, writer: Writer, one: _Found) -> None:
         shape = one.shape if isinstance(one, Rows) else one.array.shape
@@ -282,12 +266,12 @@ class _Rewriter:
         is_sign = node.op_type == "Equal" and any(
             (one < 0).all() for name, one in values.items() if name not in self._found
         )
-        is_allowed = node.op_type in _MOVES or is_sign
-        results = self._moved(node, values, selection) if is_allowed else None
+        is_allowed = node.op_type in MOVES or node.op_type == "Add" or is_sign
+        results = moved(node, values, selection, self._model) if is_allowed else None
         if results is None:
             raise Refused(f"computes with a number of rows{DEPENDS}")
         self._found |= results
-        if not any((one.array % selection.rows == 0).any() for one in results.values()):
+        if not any(counts_rows(one.array) for one in results.values()):
             self._settled |= {name: one.array for name, one in results.items()}
 
     def _known_operands(
@@ -322,6 +306,8 @@ class _Rewriter:
         key = tuple(parts)
         if key not in self._joined:
             self._joined[key] = joined_selection(writer, parts, next(self._primes))
+            total = sum(one if isinstance(one, int) else one.rows for one in parts)
+            self._sums[total] = self._joined[key]
         selection, inputs = self._joined[key], list(names)
         for index, one in rows.items():
             inputs[index] = one.write(writer, one.selection.coordinates)
