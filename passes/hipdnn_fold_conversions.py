@@ -1,4 +1,4 @@
-"""Removes conversions to bytes and back inside of graphs."""
+"""Removes conversions that the ops of a graph do not need."""
 
 from __future__ import annotations
 
@@ -6,20 +6,41 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.dialects.hipdnn import GraphOp
+from hipgraft.dialects.hipdnn.container import connected_parts
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import walk
-from hipgraft.ir.unused import erase_unused
+from hipgraft.ir.unused import erase_unused, merge_equal
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.recognition.exactness import skip_bytes
+from hipgraft.transforms.recognition.exactness import skip_bytes, skip_widening
+
+
+def _skip_widenings(graph: GraphOp) -> int:
+    """Removes conversions to f32 unless they connect the ops of a graph; returns how many."""
+    ops = [op.operation for op in graph.body.operations][:-1]
+    removed = 0
+    for op in ops:
+        readers = skip_widening(op)
+        if not readers:
+            continue
+        live = [one for one in ops if any(True for result in one.results for _ in result.uses)]
+        if connected_parts(live, by_factor=graph.connects_products) == 1:
+            removed += 1
+            continue
+        for reader, number in readers:
+            reader.operands[number] = op.results[0]
+    return removed
 
 
 @dataclass(frozen=True)
 class HipdnnFoldConversionsPass(Pass):
-    """Lets ops of a graph read whole numbers before these are converted to bytes.
+    """Lets ops of a graph read numbers before these are converted to types that hold them, too.
 
     Quantised models convert each result to bytes and back. Where one graph does both, nothing needs
     the bytes, and their conversion would end a kernel: IREE computes the wide numbers in the kernel
     that reads them.
+
+    Ops that compute in f32 read f16 and bf16 before these are converted to f32. Ops that then
+    compute the same, such as a mean of a tensor and one of its f32 form, are merged.
 
     Before:
         ```mlir
@@ -55,8 +76,11 @@ class HipdnnFoldConversionsPass(Pass):
         for op in walk(module.operation):
             if op.name != GraphOp.OP_NAME:
                 continue
-            block = op.regions[0].blocks[0]
+            graph = GraphOp(op)
+            block = graph.body
             folded = sum(skip_bytes(inner.operation) for inner in block.operations)
+            folded += _skip_widenings(graph)
             if folded:
                 state.count("folded-conversions", folded)
+                state.count("merged-ops", merge_equal(block, "hipdnn."))
                 erase_unused(block, "hipdnn.", "arith.constant")

@@ -21,6 +21,7 @@ from hipgraft.codegen.iree.entry import (
     signature,
 )
 from hipgraft.codegen.iree.extent_checks import check_extents
+from hipgraft.codegen.iree.gathers import fuse_gathers
 from hipgraft.codegen.iree.pointer_alignment import relax_alignment
 from hipgraft.codegen.iree.row_tiles import set_rows
 from hipgraft.codegen.iree.schedule import Schedule, read_schedule
@@ -276,6 +277,8 @@ def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Modul
         rewrite_remainders(module)
         lower_torch(module)
         order_nans(module)
+        if not on_cpu:
+            fuse_gathers(module)
         separate_positions(module)
     if on_cpu:
         guard_divisions(module)

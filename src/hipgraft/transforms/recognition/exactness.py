@@ -28,6 +28,8 @@ _LARGEST_INTEGER = 2048
 _F16_HAS_NORMAL = ("f8E4M3FN", "f8E4M3FNUZ")
 """The floats of eight bits whose numbers other than 0 are all normal in f16."""
 
+_WIDENED = ("f16", "bf16", "f32")
+
 _DEPTH = 8
 """How many ops are looked at one after the other: quantising and dequantising takes no more."""
 
@@ -153,6 +155,27 @@ def skip_bytes(op: ir.Operation) -> bool:
         return False
     op.operands[0] = narrow.operands[0]
     return True
+
+
+def skip_widening(op: ir.Operation) -> list[tuple[ir.Operation, int]]:
+    """Lets ops that compute in f32 read the floats that a conversion, or a copy, widens to f32.
+
+    Args:
+        op: the conversion, or any other op.
+
+    Returns:
+        The ops that now read the operand of `op`, and the number of their operand.
+    """
+    if mode_of(op) != "identity" or element_type_of(op.results[0]) != ir.F32Type.get():
+        return []
+    if str(element_type_of(op.operands[0])) not in _WIDENED:
+        return []
+    uses = [(use.owner.operation, use.operand_number) for use in op.results[0].uses]
+    # All other pointwise ops, and reductions, convert their operands to f32.
+    found = [one for one in uses if mode_of(one[0]) not in (None, "identity")]
+    for reader, number in found:
+        reader.operands[number] = op.operands[0]
+    return found
 
 
 def integers_of(value: ir.Value, depth: int = _DEPTH) -> Range | None:
