@@ -322,6 +322,7 @@ def test_locations_name_the_nodes(tmp_path):
     assert 'loc("m.onnx:relu")' in module.operation.get_asm(enable_debug_info=True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("given", [{}, {"dilations": 1}, {"strides": 2, "dilations": 1}])
 def test_averages_become_graphs(tmp_path: Path, rank: int, given: dict[str, int]) -> None:

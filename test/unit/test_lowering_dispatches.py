@@ -225,6 +225,7 @@ def sums_and_products(a: Any, b: Any, scale: Any, bias: Any) -> Any:
     return [total, scaled, hipdnn.pointwise(positive, bias, mode="add", result_type=wide)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("build", [sum_and_norm, sums_and_products])

@@ -106,11 +106,13 @@ def check(found: list[Array], name: str) -> None:
         np.testing.assert_array_equal(one, expected.astype(one.dtype).reshape(one.shape))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ALL)
 def test_on_the_cpu(tmp_path: Path, name: str):
     check(computed(tmp_path / "m.mlir", name, len(ROWS)), name)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPS)
 def test_dynamic_rows(tmp_path: Path, name: str):
     check(computed(tmp_path / "m.mlir", name, "?"), name)

@@ -36,6 +36,7 @@ PADDINGS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("mode", "shape", "amounts"), PADDINGS)
 def test_repeated_elements(tmp_path, mode, shape, amounts):
     node = helper.make_node("Pad", ["x", "p"], ["y"], mode=mode)

@@ -105,6 +105,7 @@ def test_a_mean_over_an_axis_that_is_named_twice(tmp_path):
     check(save(tmp_path / "m.onnx", [node], x, [("y", F32)], {"axes": np.array([1, -1])}), x)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", ["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
 @pytest.mark.parametrize(
     ("shape", "axes"), [((2, 1), [1]), ((1, 1), []), ((1, 3), [0]), ((), []), ((2, 1, 3), [1])]

@@ -31,6 +31,7 @@ def is_integer(kind: Any) -> bool:
     return np.dtype(kind).kind in "iu"
 
 
+@pytest.mark.sampled(2)
 @KINDS
 @pytest.mark.parametrize("axis", [None, 1])
 def test_product_with_weights(tmp_path: Path, kind: Any, axis: int | None) -> None:
@@ -44,6 +45,7 @@ def test_product_with_weights(tmp_path: Path, kind: Any, axis: int | None) -> No
     assert products_of(tmp_path / "m.onnx") == [expected]
 
 
+@pytest.mark.sampled(3)
 @KINDS
 @pytest.mark.parametrize("transposed", [0, 1])
 @pytest.mark.parametrize("zero", [0, 3])
@@ -60,6 +62,7 @@ def test_gemm(tmp_path: Path, kind: Any, transposed: int, zero: int) -> None:
     assert products_of(tmp_path / "m.onnx") == [expected]
 
 
+@pytest.mark.sampled(3)
 @KINDS
 @pytest.mark.parametrize("group", [1, 4])
 def test_convolutions_and_a_residual(tmp_path: Path, kind: Any, group: int) -> None:

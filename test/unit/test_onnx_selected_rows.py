@@ -439,6 +439,7 @@ def test_edges_joined_with_loops(tmp_path, edges):
     check(save(tmp_path / "m.onnx", nodes, inputs, outputs, constants, opset=18), inputs)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", ["counted first", "joined first"])
 @pytest.mark.parametrize("edges", [[[0, 1, 2, 2], [1, 1, 0, 2]], [[0, 1, 2, 2], [0, 1, 2, 2]]])
 def test_counted_edges_joined_with_loops(tmp_path, edges, order):

@@ -305,6 +305,7 @@ def test_weights_of_blocks(tmp_path, dtype):
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("x", [np.zeros((2, 3)), np.zeros(1), [-np.inf], [1, np.inf, -2]])
 def test_dynamic_quantisation_without_a_finite_range(tmp_path, x):
     """Of zeros alone, onnxruntime takes the scale 1."""

@@ -131,6 +131,7 @@ func.func @main(%x: {tensor}) -> ({values}, {indices}) {{
 """
 
 
+@pytest.mark.sampled(2)
 @requires_emulator
 @pytest.mark.parametrize("op", ["max", "min"])
 @pytest.mark.parametrize(
@@ -196,6 +197,7 @@ def test_parts_of_elements_that_are_apart(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sampled(2)
 @requires_emulator
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
 @pytest.mark.parametrize("element", [np.int8, np.int32, np.int64])
@@ -211,6 +213,7 @@ def test_extremes_of_integers_without_their_indices(element: Any, op: str, tmp_p
     assert fallback.count("linalg.fill") == 1  # IREE fills an index, too
 
 
+@pytest.mark.sampled(2)
 # Estimates of what took milliseconds in one work item per row.
 @requires_emulator
 @pytest.mark.parametrize(
