@@ -259,6 +259,22 @@ def stored_product() -> Case:
     return Case("stored", [a, b, c], build, [exact, exact * c, exact + c], ["f32"] * 3, 1e-5, 1e-5)
 
 
+def transposed_sum() -> Case:
+    """A sum and its positive part, of which the rows across memory are then averaged."""
+    a, b = (random.uniform(-1, 1, (64, 256)).astype(np.float32) for _ in range(2))
+
+    def build(a, b):
+        form = tensor_type([64, 256], "f32")
+        total = hipdnn.pointwise(a, b, mode="add", result_type=form)
+        kept = hipdnn.pointwise(total, mode="relu_fwd", result_type=form)
+        mean = hipdnn.reduction(kept, mode="AVG", result_type=tensor_type([1, 256], "f32"))
+        return [total, hipdnn.pointwise(kept, mean, mode="sub", result_type=form)]
+
+    kept = np.maximum(a.astype(np.float64) + b, 0)
+    expected = [a + b, kept - kept.mean(0, keepdims=True)]
+    return Case("transposed", [a, b], build, expected, ["f32"] * 2, 1e-5, 1e-5)
+
+
 def tanh_of_padded_product() -> Case:
     """A product smaller than the tiles of matrix instructions, and an operand added to it."""
     a, b, c = (
@@ -330,6 +346,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
         "gfx1100",
         lambda: matmul_case("depth", (3, 6, 9), (3, 9, 6), "f16", transposed="a"),
     ),
+    "transposed-results": ("gfx1100", transposed_sum),
     "undefined-lanes": ("gfx1100", tanh_of_padded_product),
     "weight-gradient": ("gfx942", lambda: weight_gradient((32, 16, 28, 28), (16, 16, 3, 3))),
     "zero-factors": ("gfx1100", lambda: product_by(0)),

@@ -14,6 +14,7 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.small_floats import BYTES
 from hipgraft.codegen.lowering.emit.tensor import Tensor, common_order, indexing_map, reassociation
 from hipgraft.codegen.target import Target
+from hipgraft.codegen.workarounds.transposed_results import is_one_of_several
 from hipgraft.ir.element_types import is_float
 
 Body = Callable[[ScalarEmitter, list[Scalar]], Sequence[Scalar]]
@@ -265,6 +266,8 @@ class Emitter:
     def _transpose(self, value: Tensor, order: Sequence[int]) -> Tensor:
         if value.dims == tuple(order):
             return value
+        if is_one_of_several(value):
+            value = self.materialized(value)
         permutation = [value.dims.index(dim) for dim in order]
         init = self.empty(replace(value, dims=tuple(order)))
         text = f"linalg.transpose {_ins([value])} {_outs([init])} permutation = {permutation}"

@@ -14,6 +14,7 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor, common_order
 from hipgraft.codegen.lowering.pointwise.pointwise import compute_element
 from hipgraft.codegen.workarounds.stored_products import loses_product
+from hipgraft.codegen.workarounds.transposed_results import are_different
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp, wrap
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import element_of, shape_of
@@ -76,9 +77,8 @@ class PointwiseGroups:
                 if self._is_lost(value) and shape_of(value) == shape and self._leaves(value, ops)
             ]
             orders = self._lowering.orders
-            # IREE 3.13.0 crashes on loops with several results of which one is transposed.
             wanted = {orders[value] for value in stored if value in orders}
-            if len(wanted) < 2:
+            if not are_different(wanted):
                 order = next(iter(wanted), common_order(list(inputs.values()), tuple(shape)))
                 results = self._joined(ops, stored, inputs, order)
                 self._lowering.tensors.update(zip(stored, results, strict=True))

@@ -1,0 +1,31 @@
+"""Loops with several results of which one is transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.workarounds import Effect, Workaround
+
+TRANSPOSED_RESULTS = Workaround(
+    name="transposed-results",
+    fault="`FuseTransposeWithProducerLinalgOp` replaces a `linalg.generic` with several results by "
+    "one with a single init if a `linalg.transpose` reads one of them. Unless it verifies the IR "
+    "between passes, the compiler crashes.",
+    effect=Effect.FAILS,
+    targets="AMDGPU",
+    remedy="A result is materialized before it is transposed. Loops whose results are stored in "
+    "different orders are not joined.",
+)
+
+
+@TRANSPOSED_RESULTS.avoids
+def is_one_of_several(value: Tensor) -> bool:
+    """Whether a value is a result of a loop that has others."""
+    return "#" in value.name
+
+
+@TRANSPOSED_RESULTS.avoids
+def are_different(orders: Collection[Sequence[int]]) -> bool:
+    """Whether results are stored in several of the orders of dims that are given."""
+    return len(orders) > 1
