@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds import Effect, Workaround
 
 TRANSPOSED_RESULTS = Workaround(
@@ -20,9 +21,9 @@ TRANSPOSED_RESULTS = Workaround(
 
 
 @TRANSPOSED_RESULTS.avoids
-def is_one_of_several(value: Tensor) -> bool:
-    """Whether a value is a result of a loop that has others."""
-    return "#" in value.name
+def is_one_of_several(value: Tensor, target: Target) -> bool:
+    """Whether a value is a result of a loop that has others, in a kernel for an AMD GPU."""
+    return target.kind is TargetKind.AMDGPU and "#" in value.name
 
 
 @TRANSPOSED_RESULTS.avoids

@@ -266,7 +266,7 @@ class Emitter:
     def _transpose(self, value: Tensor, order: Sequence[int]) -> Tensor:
         if value.dims == tuple(order):
             return value
-        if is_one_of_several(value):
+        if is_one_of_several(value, self.target):
             value = self.materialized(value)
         permutation = [value.dims.index(dim) for dim in order]
         init = self.empty(replace(value, dims=tuple(order)))
