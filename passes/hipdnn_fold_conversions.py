@@ -9,9 +9,9 @@ from hipgraft.dialects.hipdnn import GraphOp
 from hipgraft.dialects.hipdnn.container import connected_parts
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import walk
-from hipgraft.ir.unused import erase_unused, merge_equal
+from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.recognition.exactness import skip_bytes, skip_widening
+from hipgraft.transforms.recognition.exactness import merge_equal, skip_bytes, skip_widening
 
 
 def _skip_widenings(graph: GraphOp) -> int:
@@ -41,6 +41,8 @@ class HipdnnFoldConversionsPass(Pass):
 
     Ops that compute in f32 read f16 and bf16 before these are converted to f32. Ops that then
     compute the same, such as a mean of a tensor and one of its f32 form, are merged.
+
+    Graphs for engines other than `iree` stay as they are: rules of an engine may require the types.
 
     Before:
         ```mlir
@@ -77,10 +79,12 @@ class HipdnnFoldConversionsPass(Pass):
             if op.name != GraphOp.OP_NAME:
                 continue
             graph = GraphOp(op)
+            if graph.engine not in (None, "iree"):
+                continue
             block = graph.body
             folded = sum(skip_bytes(inner.operation) for inner in block.operations)
             folded += _skip_widenings(graph)
             if folded:
                 state.count("folded-conversions", folded)
-                state.count("merged-ops", merge_equal(block, "hipdnn."))
+                state.count("merged-ops", merge_equal(block, lambda _: True))
                 erase_unused(block, "hipdnn.", "arith.constant")

@@ -496,6 +496,28 @@ def test_counted_rows_of_two_masks(tmp_path):
     check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants, opset=18), inputs)
 
 
+def test_a_number_of_rows_beside_a_sum(tmp_path):
+    """The numbers that stand for the rows of two masks differ by 18, as a sum of one with 18."""
+    nodes = [
+        node("NonZero", ["mask"], ["some"]),
+        node("Not", ["mask"], ["others"]),
+        node("NonZero", ["others"], ["more"]),
+        node("Concat", ["more", "loops"], ["at"], axis=1),
+        node("Shape", ["some"], ["count"], start=1),
+        node("Expand", ["half", "count"], ["halves"]),
+        node("ReduceSum", ["halves"], ["z"], keepdims=0),
+        node("Squeeze", ["at", "first"], ["line"]),
+        node("Gather", ["x", "line"], ["values"]),
+        node("ReduceSum", ["values"], ["total"], keepdims=0),
+    ]
+    constants = {
+        "half": np.float32(0.5), "first": np.array([0]), "loops": np.arange(18)[None] % 4
+    }  # fmt: skip
+    inputs = {"x": drawn(4), "mask": np.array([True, False, True, True])}
+    outputs = [("z", F32), ("total", F32)]
+    check(save(tmp_path / "m.onnx", nodes, inputs, outputs, constants, opset=18), inputs)
+
+
 @pytest.mark.parametrize("bounds", [[1, 3], [2, 2], [-4, 99]])
 def test_bags_between_offsets(tmp_path, bounds):
     """As PyTorch writes `EmbeddingBag`: a mean of rows, or zeros if there are none."""

@@ -121,3 +121,20 @@ func.func @connecting(%x: tensor<8xf16>) -> (tensor<8xf32>, tensor<1xf32>) {
   }) {engine = "iree", name = "g"} : (tensor<8xf16>) -> (tensor<8xf32>, tensor<1xf32>)
   return %0#0, %0#1 : tensor<8xf32>, tensor<1xf32>
 }
+
+// -----
+
+// Another engine may not take operands of several types.
+
+// CHECK-LABEL: @other_engine
+// CHECK: "hipdnn.pointwise"(%{{.*}}) {mode = "identity"}
+// CHECK-NEXT: "hipdnn.reduction"(%{{.*}}) {mode = "ADD"} : (tensor<8xf32>)
+func.func @other_engine(%x: tensor<8xf16>) -> tensor<1xf32> {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<8xf16>):
+    %1 = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<8xf16>) -> tensor<8xf32>
+    %2 = "hipdnn.reduction"(%1) {mode = "ADD"} : (tensor<8xf32>) -> tensor<1xf32>
+    "hipdnn.yield"(%2) : (tensor<1xf32>) -> ()
+  }) {engine = "MIOPEN_ENGINE", name = "g"} : (tensor<8xf16>) -> tensor<1xf32>
+  return %0 : tensor<1xf32>
+}

@@ -130,15 +130,31 @@ def merge_integers(block: ir.Block) -> None:
 
     Frontends write it for each reader. Other arithmetic stays, so that each reader can compute it.
     """
+    merge_equal(block, lambda op: integers_of(op.results[0]) is not None)
+
+
+def merge_equal(block: ir.Block, is_merged: Callable[[ir.Operation], bool]) -> int:
+    """Lets the readers of equal pointwise ops, and of equal reductions, read one result.
+
+    Args:
+        block: the block; ops that nothing reads any more stay in it.
+        is_merged: whether to merge an op with equal ones.
+
+    Returns:
+        How many ops nothing reads any more.
+    """
     known: dict[object, ir.Value] = {}
+    merged = 0
     for op in [op.operation for op in block.operations]:
-        if mode_of(op) is None or integers_of(op.results[0]) is None:
+        if mode_of(op) is None or not is_merged(op):
             continue
         operands = tuple(map(_identity_of, op.operands))
         form = (op.name, op.results[0].type, operands, *attributes_of(op).items())
         first = known.setdefault(form, op.results[0])
         if first != op.results[0]:
             op.results[0].replace_all_uses_with(first)
+            merged += 1
+    return merged
 
 
 def skip_bytes(op: ir.Operation) -> bool:

@@ -8,7 +8,7 @@ those that are selected: see `row_values`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -106,6 +106,11 @@ def _joins(writer: Writer, found: Mapping[int, _Found]) -> bool:
     )
 
 
+def _least(selections: Iterable[Selection]) -> Selection:
+    """Returns the selection in whose terms a sum of numbers of rows is kept."""
+    return min(selections, key=lambda one: one.rows)
+
+
 class _Rewriter:
     """Rewrites the nodes of a graph in order, with what is known of their operands."""
 
@@ -119,7 +124,9 @@ class _Rewriter:
         self._selections: dict[int, Selection] = {}
         self._settled: dict[str, Array] = {}
         self._joined: dict[tuple[Selection | int, ...], Selection] = {}
-        self._sums: dict[int, Selection] = {}  # by the sum of the numbers of joined rows
+        # The joined rows by the sum of their numbers, in which that of the selection is the least.
+        # None if several joined rows have the sum.
+        self._sums: dict[tuple[Selection, int], Selection | None] = {}
 
     def run(self, chosen: set[str]) -> None:
         nodes: list[NodeProto] = []
@@ -206,12 +213,11 @@ class _Rewriter:
         """Returns what is known of a value; a sum of numbers is the number of the joined rows."""
         one = self._found[name]
         if isinstance(one, Extents):
-            sums = {int(n) for n in one.array.reshape(-1)} & self._sums.keys()
-            if len(sums) == 1:
-                (total,) = sums
-                joined = self._sums[total]
-                one = Extents(joined, np.where(one.array == total, joined.rows, one.array))
-                self._found[name] = one
+            for number in sorted({int(n) for n in one.array.reshape(-1)}):
+                joined = self._sums.get((one.selection, number))
+                if joined is not None:
+                    extents = np.where(one.array == number, joined.rows, one.array)
+                    one = self._found[name] = Extents(joined, extents)
         return one
 
     def _counted(self, name: str) -> Extents | None:
@@ -250,8 +256,7 @@ class _Rewriter:
         elif rows or _SHAPES.get(node.op_type) in found:
             self._compute(writer, found, rows)
         else:
-            selections = [one.selection for one in found.values()]
-            self._compute_extents(writer, min(selections, key=lambda one: one.rows))
+            self._compute_extents(writer, _least(one.selection for one in found.values()))
 
     def _extents_of(self, writer: Writer, one: _Found) -> None:
         shape = one.shape if isinstance(one, Rows) else one.array.shape
@@ -307,7 +312,8 @@ class _Rewriter:
         if key not in self._joined:
             self._joined[key] = joined_selection(writer, parts, next(self._primes))
             total = sum(one if isinstance(one, int) else one.rows for one in parts)
-            self._sums[total] = self._joined[key]
+            summed = _least(one for one in parts if isinstance(one, Selection)), total
+            self._sums[summed] = None if summed in self._sums else self._joined[key]
         selection, inputs = self._joined[key], list(names)
         for index, one in rows.items():
             inputs[index] = one.write(writer, one.selection.coordinates)
