@@ -158,6 +158,11 @@ def weight_gradient(
     return case
 
 
+def long_gradient() -> Case:
+    """Sums of 21,632 products in f32."""
+    return replace(weight_gradient((32, 16, 28, 28), (16, 16, 3, 3)), atol=1e-3)
+
+
 def result_by_columns() -> Case:
     """A convolution's result stored as [N, K, W, H]."""
     case = conv_case("columns", (1, 16, 8, 8), (16, 16, 3, 3), pre=[1, 1])
@@ -348,7 +353,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     ),
     "transposed-results": ("gfx1100", transposed_sum),
     "undefined-lanes": ("gfx1100", tanh_of_padded_product),
-    "weight-gradient": ("gfx942", lambda: weight_gradient((32, 16, 28, 28), (16, 16, 3, 3))),
+    "weight-gradient": ("gfx942", long_gradient),
     "zero-factors": ("gfx1100", lambda: product_by(0)),
 }
 WORKAROUNDS = {each.name: each for each in workarounds()}
@@ -432,7 +437,7 @@ def _agrees(case: Case, result: Sequence[Any]) -> bool:
 def test_the_workaround_avoids_it(name: str) -> None:
     target, make = FAULTS[name]
     case = replace(make(), target=target)
-    if WORKAROUNDS[name].effect is Effect.WRONG:
+    if target == "cpu" or missing_reason() is None:
         case.check(run_case(case))
     else:
         _compile(case)
