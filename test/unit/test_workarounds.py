@@ -56,6 +56,7 @@ ELSEWHERE = {
     "narrow-floats": "test_cpu_code.py",
     "narrow-sums": "test_narrow_sums.py",
     "scatter-dim": "test_onnx_scatter.py",
+    "serial-scatter": "test_scatters.py",
     "shared-fills": "test_shared_fills.py",
     "shared-positions": "test_sorts.py",
     "sorted-slice": "test_sorted_slice.py",

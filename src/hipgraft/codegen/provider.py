@@ -48,6 +48,7 @@ from hipgraft.codegen.workarounds.nan_order import order_nans
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.codegen.workarounds.narrow_sums import widen_sums
 from hipgraft.codegen.workarounds.partial_widening import separate_widening
+from hipgraft.codegen.workarounds.serial_scatter import parallelize_scatters
 from hipgraft.codegen.workarounds.shared_fills import refuse_shared_fills, separate_fills
 from hipgraft.codegen.workarounds.shared_positions import separate_positions
 from hipgraft.codegen.workarounds.signed_extremes import reorder_extremes
@@ -279,6 +280,7 @@ def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Modul
         order_nans(module)
         if not on_cpu:
             fuse_gathers(module)
+            parallelize_scatters(module)
         separate_positions(module)
     if on_cpu:
         guard_divisions(module)
