@@ -1,12 +1,15 @@
 """Configuration of the lit tests: `lit test/lit` from the repository's root."""
 
 import os
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import lit.formats
 
-ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
 BIN = Path(sys.executable).parent
 
 config.name = "hipgraft"  # noqa: F821
@@ -18,15 +21,29 @@ if "fast" not in lit_config.params:  # noqa: F821
 config.test_source_root = str(ROOT / "test" / "lit")  # noqa: F821
 config.test_exec_root = str(ROOT / "build" / "lit")  # noqa: F821
 
-# The tests are of this checkout, installed or not. PYTHONPATH is set for each command because lit
-# overwrites it in the environment when a line uses its own `cat` or `diff`.
-for path in sorted((ROOT / "tools").glob("hipgraft_*.py")):
-    command = f"env PYTHONPATH={ROOT / 'src'} {sys.executable} -m hipgraft.tools.{path.stem}"
-    name = path.stem.replace("_", "-")
+# A process that has imported the tools of this checkout, installed or not, runs their commands. It
+# ends with this process, which leaves the other end of its standard input open.
+server = f"hipgraft-lit-{os.getpid()}"
+with socket.socket(socket.AF_UNIX) as listener:
+    listener.bind("\0" + server)
+    listener.listen(64)
+    subprocess.Popen(
+        [sys.executable, FOLDER / "tool_server.py", str(listener.fileno())],
+        stdin=os.pipe()[0],
+        stdout=subprocess.DEVNULL,
+        pass_fds=[listener.fileno()],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+client = f"{sys.executable} -I -S {FOLDER / 'tool_client.py'} {server}"
+modules = {
+    path.stem.replace("_", "-"): f"hipgraft.tools.{path.stem}"
+    for path in sorted((ROOT / "tools").glob("hipgraft_*.py"))
+}
+commands = {name: f"{client} {module}" for name, module in modules.items()}
+commands["FileCheck"] = f"{client} filecheck.main"
+commands["iree-opt"] = str(BIN / "iree-opt")
+for name, command in commands.items():
     config.substitutions.append((rf"(?<![\w/.-]){name}\b(?![\w/.-])", command))  # noqa: F821
-
-for name, program in (("FileCheck", "filecheck"), ("iree-opt", "iree-opt")):
-    config.substitutions.append((rf"(?<![\w/.-]){name}\b(?![\w/.-])", str(BIN / program)))  # noqa: F821
 
 # Tests share a cache, which is theirs alone.
 if "PYTHONMALLOC" in os.environ:  # `make thorough` finds memory that is used after it was freed
