@@ -48,7 +48,7 @@ test: lint ## run all checks and tests: before each merge
 # Overwrites freed memory, so that using it crashes.
 thorough: export PYTHONMALLOC := debug
 thorough: lint types lit ## run all checks and tests, and repeat tests with more values
-	$(PYTEST)
+	$(PYTEST) --random-rounds=2
 
 lint: venv ## check format and style
 	$(BIN)/ruff format --check .

@@ -39,8 +39,8 @@ settings.load_profile("hipgraft")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds `--random-rounds`."""
-    text = "how often the random tests of the lowering draw graphs of each op (default 2)"
-    parser.addoption("--random-rounds", type=int, default=2, metavar="N", help=text)
+    text = "how often the random tests of the lowering draw graphs of each op (default 1)"
+    parser.addoption("--random-rounds", type=int, default=1, metavar="N", help=text)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

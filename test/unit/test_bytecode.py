@@ -40,7 +40,8 @@ def test_aligned_resources_are_read(count: int) -> None:
 
 @pytest.mark.slow
 def test_whole_pages_are_read() -> None:
-    lengths = range(mmap.PAGESIZE - 800, 2 * mmap.PAGESIZE)
+    data, _ = _bytecode(16, "f" * mmap.PAGESIZE)
+    lengths = range(2 * mmap.PAGESIZE - len(data) % mmap.PAGESIZE, 0, -1)
     sized = (_bytecode(16, "f" * length) for length in lengths)
     data, held = next(each for each in sized if len(each[0]) % mmap.PAGESIZE == 0)
     # All modules live at the same time, so that their addresses differ.

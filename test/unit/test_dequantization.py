@@ -168,7 +168,7 @@ def test_dequantized_by_gpu_code(tmp_path: Path, seed: int, architecture: str):
 
 
 @requires_emulator
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("seed", "architecture"), [(3, "gfx942"), (4, "gfx1100")])
 def test_large_constants_stay_packed(tmp_path: Path, seed: int, architecture: str):
     model = packed(np.random.default_rng(seed), blocks=40, columns=520)

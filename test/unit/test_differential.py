@@ -13,9 +13,9 @@ import onnxruntime
 import pytest
 from benchmark_modules import BENCHMARKS, benchmark
 
-REWRITES = 60
-PROGRAMS = 6
-DYNAMIC = 4
+REWRITES = 30
+PROGRAMS = 3
+DYNAMIC = 2
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "flags",
     [
@@ -159,7 +159,7 @@ assert found == (700, 700), found
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @requires_assembler
 @pytest.mark.parametrize(
     ("size", "before", "what"),
@@ -211,6 +211,7 @@ for launches, pair in zip((1, 3), (events[:2], events[1:])):
 """
 
 
+@pytest.mark.sampled(3)
 @requires_assembler
 @pytest.mark.parametrize("groups", [1, 7, 4000])
 def test_events_hold_the_time_of_the_model(groups: int, tmp_path: Path):
@@ -249,6 +250,7 @@ assert hip.hipMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(16)) == 10
     assert "start the program by hipgraft-emulate" in done.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("architecture", "wave"), [("gfx90a", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1201", 32)]
 )

@@ -174,6 +174,7 @@ LINES = """
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "flags", "lines"),

@@ -20,7 +20,7 @@ from fuzz.targets import TARGETS
 from hipgraft.ir.diagnostics import HipgraftError
 
 ROOT = Path(__file__).resolve().parents[2]
-FRESH = int(os.environ.get("HIPGRAFT_FUZZ_INPUTS", "1000")) // len(TARGETS)
+FRESH = int(os.environ.get("HIPGRAFT_FUZZ_INPUTS", "500")) // len(TARGETS)
 SEED = int(os.environ.get("HIPGRAFT_FUZZ_SEED", "0"))
 
 

@@ -179,7 +179,7 @@ def test_every_mode_comes_back_as_it_was(seed: int):
         assert node.fields == pytest.approx(given)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("mode", BACKWARD)
 def test_gradient_is_the_slope_of_the_forward_mode(mode: str):
     """`in_0` times the difference quotient of the forward mode at `in_1`, for each gradient."""

@@ -131,7 +131,7 @@ def test_changed_bytes(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "kind", [kind for kind, row in KINDS.items() if isinstance(row[2], dict | list)]
 )

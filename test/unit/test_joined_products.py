@@ -95,7 +95,7 @@ def _parted(rows: int, depth: int, width: int, parts: int, element: str, is_row:
     return "\n".join([*lines, f"return {total} : {kind['y']}", "}"])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("seed", range(1, 25))
 def test_parts_of_few_rows_are_one_launch(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)

@@ -86,6 +86,7 @@ def test_cases_of_sixteen_bits(element: str, dtype: Any) -> None:
     assert check(far).kind == "wrong"
 
 
+@pytest.mark.thorough
 def test_sessions_run_the_suite_too(tmp_path: Path) -> None:
     """Also cases of types that NumPy does not have, and of an opset that onnxruntime does not."""
     names = "add_bcast|nonzero_example|shape|cast_UINT2_to_FLOAT|cast_FLOAT_to_FLOAT8E5M2"

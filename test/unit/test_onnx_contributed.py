@@ -90,7 +90,7 @@ def compare(draw: Draw, found: list[np.ndarray], wanted: list[np.ndarray]) -> No
             np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_rewrites(name: str, tmp_path: Path) -> None:

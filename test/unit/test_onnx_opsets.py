@@ -40,7 +40,7 @@ def test_scales_that_are_an_attribute(tmp_path):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], opset=7), inputs)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("axis", [0, 1, 2, None])
 def test_hardmax(tmp_path, axis):
     node = helper.make_node("Hardmax", ["x"], ["y"], **({} if axis is None else {"axis": axis}))

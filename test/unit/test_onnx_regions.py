@@ -26,7 +26,7 @@ def check_against_reference(path: Path, inputs, tolerance=1e-5) -> None:
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("attributes", "given", "opset"),
     [
@@ -63,7 +63,7 @@ def test_deformable_convolution(tmp_path, attributes, given, opset):
     )
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(
     ("form", "opset"), [("half_pixel", 20), ("output_half_pixel", 16), ("", 20), ("", 13), ("", 10)]
 )
@@ -165,6 +165,7 @@ def test_tensor_scatter(tmp_path, mode, starts, axis):
     check_against_reference(path, inputs)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 def test_maxima_of_bytes_in_three_dimensions(tmp_path, dtype):
     inputs = {"x": np.random.default_rng(0).integers(0, 256, (1, 2, 4, 5, 4)).astype(dtype)}

@@ -45,7 +45,7 @@ def found_and_wanted(path, inputs):
     return found, wanted
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("form", FORMS)
 def test_filters(tmp_path, form):
     sizes, attributes = FORMS[form]

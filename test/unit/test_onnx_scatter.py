@@ -93,6 +93,7 @@ IMAGES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", IMAGES, ids=str)
 def test_images_from_blocks(tmp_path: Path, form: dict[str, list[int]]) -> None:
     form = dict(form)
@@ -117,7 +118,7 @@ TRANSPOSED = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("form", TRANSPOSED, ids=str)
 def test_transposed_convolutions_that_are_cropped(tmp_path: Path, form: dict[str, object]) -> None:
     node = helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"], **form)

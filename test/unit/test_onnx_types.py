@@ -140,6 +140,7 @@ def test_shifts_by_any_amount(tmp_path, dtype):
         np.testing.assert_array_equal(one, want)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2])
 def test_integers_of_parts_of_bytes(tmp_path, kind):
     dtype = helper.tensor_dtype_to_np_dtype(kind)
@@ -166,7 +167,7 @@ def numbers() -> np.ndarray:
     return np.concatenate([finite, middles, *near, special]).astype(np.float32)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("kind", SMALL)
 @pytest.mark.parametrize("saturate", [1, 0])
 def test_small_floats_are_rounded_and_read(tmp_path, kind, saturate):
@@ -305,7 +306,7 @@ def test_weights_of_blocks(tmp_path, dtype):
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("x", [np.zeros((2, 3)), np.zeros(1), [-np.inf], [1, np.inf, -2]])
 def test_dynamic_quantisation_without_a_finite_range(tmp_path, x):
     """Of zeros alone, onnxruntime takes the scale 1."""

@@ -180,6 +180,7 @@ def test_names_say_nothing_in_bodies(tmp_path: Path) -> None:
         check(model, same, drawn(model, {"n": 3}))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [3, "n"])
 def test_constants_without_elements(rows: int | str, tmp_path: Path) -> None:

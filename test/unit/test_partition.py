@@ -57,6 +57,7 @@ def seconds(program: Program, groups: list[tuple[int, ...]]) -> float:
     return sum(COST.time(program, set(group)).seconds for group in groups)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("products", [0, 3])
 def test_small_programs_have_the_least_cost(seed: int, products: int) -> None:
@@ -70,6 +71,7 @@ def test_small_programs_have_the_least_cost(seed: int, products: int) -> None:
     assert seconds(program, groups) <= 1.005 * cheapest_by_trying(program, COST)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("most_exact", [0, 14])
 def test_the_order_of_ops_has_no_influence(seed: int, most_exact: int) -> None:
@@ -84,7 +86,7 @@ def test_the_order_of_ops_has_no_influence(seed: int, most_exact: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_large_programs_have_legal_groups(seed: int) -> None:
     program = random_program(seed, least=100, most=200, products=seed % 5)
@@ -96,7 +98,7 @@ def test_large_programs_have_legal_groups(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("most_exact", [2, 14])
 @pytest.mark.parametrize("seed", range(40))
 def test_branches_that_read_each_other_make_no_cycle(seed: int, most_exact: int) -> None:

@@ -38,15 +38,14 @@ Forms = list[tuple[tuple[int, ...], Any]]
 
 
 def rounds(request: pytest.FixtureRequest) -> range:
-    """Half as many as the other random tests have: each compiles for three targets."""
-    return range(max(1, request.config.getoption("--random-rounds") // 2))
+    return range(request.config.getoption("--random-rounds"))
 
 
 def targets() -> tuple[str, ...]:
     return ("cpu", *ARCHITECTURES) if missing_reason() is None else ("cpu",)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_fallbacks(name: str, request: pytest.FixtureRequest) -> None:
     for one in rounds(request):
@@ -61,7 +60,7 @@ def test_fallbacks(name: str, request: pytest.FixtureRequest) -> None:
             )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", BY_ELEMENT)
 def test_results_in_any_order(name: str, request: pytest.FixtureRequest) -> None:
     for one in rounds(request):
@@ -143,7 +142,7 @@ GRAPHS: dict[str, Callable[[], Case]] = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs(name: str, request: pytest.FixtureRequest) -> None:
     for one in rounds(request):

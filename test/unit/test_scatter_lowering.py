@@ -100,7 +100,7 @@ UNSIGNED = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("kind", "mode"), UNSIGNED)
 def test_integers_without_a_sign(kind: str, mode: str, tmp_path: Path) -> None:
     values = operands((4, 2), 16, 0, kind)

@@ -27,6 +27,7 @@ def every_third(path: Path, largest: int) -> tuple[Path, dict[str, np.ndarray]]:
     return save(path, nodes, inputs, [("y", F32), ("i", I64)], constants), inputs
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("largest", [0, 1])
 def test_the_best_of_a_slice(tmp_path: Path, largest: int) -> None:

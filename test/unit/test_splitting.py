@@ -129,3 +129,22 @@ def test_cut_is_where_the_fewest_bytes_flow() -> None:
         parts = [(len(compute_ops(op)), len(op.results)) for op in find_containers(module)]
     # What only the ops of a part read is no result of it.
     assert parts == [(1, 1), (3, 1)]
+
+
+def test_ops_of_rocmlir_stay_whole() -> None:
+    text = """
+    func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+      %y = "hipdnn.fallback"(%x) ({
+      ^bb0(%a: tensor<4x4xf32>):
+        %0 = "migraphx.mlir.as.underlying.shape"(%a)
+          : (tensor<4x4xf32>) -> !migraphx.shaped<4x4xf32, 4x1>
+        %1 = "migraphx.relu"(%0)
+          : (!migraphx.shaped<4x4xf32, 4x1>) -> !migraphx.shaped<4x4xf32, 4x1>
+        %2 = "migraphx.mlir.as.logical.shape"(%1)
+          : (!migraphx.shaped<4x4xf32, 4x1>) -> tensor<4x4xf32>
+        "hipdnn.yield"(%2) : (tensor<4x4xf32>) -> ()
+      }) {name = "relu"} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+      return %y : tensor<4x4xf32>
+    }"""
+    with make_context() as context:
+        assert not can_split(find_containers(ir.Module.parse(text, context))[0])

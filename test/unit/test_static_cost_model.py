@@ -188,6 +188,7 @@ def test_a_launch_takes_as_long_as_its_memory(monkeypatch: pytest.MonkeyPatch) -
     assert second - first == pytest.approx(1e6 * (43 << 20) / 4.3e12, rel=0.01)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "make",

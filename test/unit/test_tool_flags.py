@@ -16,7 +16,7 @@ MODEL = ROOT / "test" / "lit" / "tools" / "Inputs" / "conv_relu.mlir"
 
 @pytest.mark.slow
 def test_odd_values() -> None:
-    command = [sys.executable, SCRIPT, "--runs=20"]
+    command = [sys.executable, SCRIPT, "--runs=8"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -30,6 +30,7 @@ def test_all_tools_have_flags() -> None:
     assert len(flags_of("hipgraft-opt")) > 50
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "error"),

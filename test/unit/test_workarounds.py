@@ -464,6 +464,7 @@ FEW_ROWS = {
 }
 
 
+@pytest.mark.sampled(2)
 @requires_emulator
 @pytest.mark.parametrize("target", ["gfx950", "gfx90a"])
 @pytest.mark.parametrize("make", FEW_ROWS.values(), ids=FEW_ROWS)

@@ -37,11 +37,13 @@ def can_split(container: ir.Operation) -> bool:
     """Whether a container has two ops to separate, or an op and a large constant.
 
     Each result must be a distinct value that an op computes. Ragged tensors stay in the graph that
-    has their batch offsets.
+    has their batch offsets. Ops of rocMLIR's dialect have containers of their own.
     """
     if container.name == hipdnn.GraphOp.OP_NAME and hipdnn.GraphOp(container).is_ragged:
         return False
     ops = compute_ops(container)
+    if any(op.name.startswith("migraphx.") for op in ops):
+        return False
     made = {result for op in ops for result in op.results}
     results = [_root(value) for value in _terminator(container).operands]
     if len(set(results)) < len(results) or not made.issuperset(results):

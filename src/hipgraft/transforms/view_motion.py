@@ -150,17 +150,23 @@ def _in_shape(op: ir.Operation, shape: Shape, made: Mapping[ir.Value, ir.Value])
         shape: the new shape of its result.
         made: what replaces the operands that are in the new shape already.
     """
-    operands: list[ir.Value] = []
-    kind = ir.RankedTensorType.get(shape, element_type_of(op.results[0]))
-    with ir.InsertionPoint(op):
-        for value in op.operands:
-            if value in made:
-                operands.append(made[value])
-                continue
+    shown: dict[ir.Value, tuple[ir.Value, StridedView]] = {}
+    for value in op.operands:
+        if value not in made:
             base, own = window(value)
             view = own.expand(shape_of(op.results[0])).reshape(shape)
             assert view is not None  # as only dimensions of extent 1 change
-            operands.append(make_shown(base, _narrowed(view), op.location))
+            shown[value] = base, view
+    narrowed = {value: (base, _narrowed(view)) for value, (base, view) in shown.items()}
+    ranks = [len(view.shape) for _, view in narrowed.values()]
+    if len(shape) in ranks or any(value in made for value in op.operands):
+        shown = narrowed  # else no operand would have the first dimensions, of extent 1
+    kind = ir.RankedTensorType.get(shape, element_type_of(op.results[0]))
+    with ir.InsertionPoint(op):
+        operands = [
+            made[value] if value in made else make_shown(*shown[value], op.location)
+            for value in op.operands
+        ]
         created = ir.Operation.create(op.name, [kind], operands, attributes_of(op), loc=op.location)
     return created.results[0]
 

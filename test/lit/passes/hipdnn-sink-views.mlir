@@ -183,6 +183,23 @@ func.func @number_of_images(%t: tensor<8xf32>, %x: tensor<4x3x5xf32>) -> tensor<
 
 // -----
 
+// No operand has the first dimension before, and one has to have it afterwards.
+
+// CHECK-LABEL: func.func @number_of_rows
+// CHECK:         %[[M:.*]] = "hipdnn.pointwise"(%{{.*}}, %{{.*}}) {mode = "cmp_le"} : (tensor<1x4x16xi32>, tensor<1x4x16xi32>) -> tensor<1x4x16xi1>
+// CHECK-NEXT:    "hipdnn.pointwise"(%[[M]], %arg2, %{{.*}}) {mode = "binary_select"}
+func.func @number_of_rows(%a: tensor<16xi32>, %b: tensor<4xi32>, %x: tensor<2x4x16xf32>) -> tensor<2x4x16xf32> {
+  %none = arith.constant dense<0.0> : tensor<1xf32>
+  %0 = "hipdnn.view"(%a) {offset = 0 : i64, strides = array<i64: 0, 1>} : (tensor<16xi32>) -> tensor<1x16xi32>
+  %1 = "hipdnn.view"(%b) {offset = 0 : i64, strides = array<i64: 1, 0>} : (tensor<4xi32>) -> tensor<4x1xi32>
+  %2 = "hipdnn.pointwise"(%0, %1) {mode = "cmp_le"} : (tensor<1x16xi32>, tensor<4x1xi32>) -> tensor<4x16xi1>
+  %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 0, 16, 1>} : (tensor<4x16xi1>) -> tensor<1x4x16xi1>
+  %4 = "hipdnn.pointwise"(%3, %x, %none) {mode = "binary_select"} : (tensor<1x4x16xi1>, tensor<2x4x16xf32>, tensor<1xf32>) -> tensor<2x4x16xf32>
+  return %4 : tensor<2x4x16xf32>
+}
+
+// -----
+
 // It stays in the shape of the product that computes it, and of what else reads it.
 
 // CHECK-LABEL: func.func @shared_numbers

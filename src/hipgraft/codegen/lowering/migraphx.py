@@ -160,7 +160,8 @@ def _converted(
     if source.is_unsigned and source.bits == 4:
         value = scalars.op("arith.andi", value, scalars.constant(15, value.type))
     if target.bits == 4:
-        return _half(scalars, _four_bits(scalars, value, source, target), target)
+        half = _half(scalars, _four_bits(scalars, value, source, target), target)
+        return scalars.cast(half, held(target))
     if source.is_unsigned and target.is_float:
         return scalars.cast(_cast(scalars, "arith.uitofp", value, "f32"), target.signless)
     if source.is_unsigned and target.bits > source.bits:
