@@ -147,4 +147,5 @@ def test_ops_of_rocmlir_stay_whole() -> None:
       return %y : tensor<4x4xf32>
     }"""
     with make_context() as context:
-        assert not can_split(find_containers(ir.Module.parse(text, context))[0])
+        module = ir.Module.parse(text, context)
+        assert not can_split(find_containers(module)[0])
