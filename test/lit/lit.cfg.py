@@ -1,6 +1,7 @@
 """Configuration of the lit tests: `lit test/lit` from the repository's root."""
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -23,7 +24,7 @@ config.test_exec_root = str(ROOT / "build" / "lit")  # noqa: F821
 
 # A process that has imported the tools of this checkout, installed or not, runs their commands. It
 # ends with this process, which leaves the other end of its standard input open.
-server = f"hipgraft-lit-{os.getpid()}"
+server = f"hipgraft-lit-{secrets.token_hex(8)}"
 with socket.socket(socket.AF_UNIX) as listener:
     listener.bind("\0" + server)
     listener.listen(64)

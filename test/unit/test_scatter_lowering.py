@@ -1,7 +1,8 @@
-"""Reductions of scattered elements on GPUs, against numpy."""
+"""Scattered elements on GPUs, reduced or the last one kept, against numpy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,13 @@ from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
 
 Array = np.ndarray[Any, Any]
-COMBINE = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}
+COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+    "mul": np.multiply,
+    "none": lambda _, last: last,
+}
 
 
 def scattered(x: Array, index: Array, source: Array, axis: int, mode: str) -> Array:
@@ -63,6 +70,8 @@ def model(path: Path, values: tuple[Array, Array, Array], axis: int, mode: str) 
 
 CASES = [
     ((5, 3), 40, 0, "add", "float32", "gfx942"),
+    ((5, 3), 4, 0, "none", "float32", "gfx1100"),
+    ((3, 4, 2), 7, 1, "none", "float16", "gfx942"),
     ((3, 4, 2), 7, 1, "add", "float32", "gfx1100"),
     ((6,), 33, 0, "max", "float32", "gfx1100"),
     ((2, 7), 64, 1, "min", "float16", "gfx942"),
@@ -70,6 +79,8 @@ CASES = [
     ((4, 2), 6, 0, "max", "int32", "gfx1100"),
     ((9, 8), 1, 0, "add", "float16", "gfx942"),
     ((4, 2), 16, 0, "max", "uint8", "gfx942"),
+    ((300,), 200, 0, "none", "int64", "gfx942"),
+    ((2, 9), 64, 1, "none", "int8", "gfx1100"),
 ]
 
 
@@ -87,6 +98,7 @@ def test_on_gpus(
 ) -> None:
     values = operands(shape, count, axis, kind)
     wanted = scattered(values[0], values[1] % shape[axis], values[2], axis, mode)
+    assert not np.array_equal(wanted, values[0])
     path = model(tmp_path / "m.onnx", values, axis, mode)
     inputs = dict(zip(("x", "i", "s"), values, strict=True))
     with hipgraft.compile(path, target=architecture) as program:
@@ -135,6 +147,8 @@ def test_extrema_of_large_integers_without_a_sign_are_refused(tmp_path: Path) ->
         ("gfx942", "float32", "add", 8, False),
         ("gfx942", "float32", "mul", 8, True),
         ("gfx942", "float32", "add", (1 << 18) + 1, True),
+        ("gfx942", "float32", "none", 8, False),
+        ("gfx942", "float32", "none", (1 << 18) + 1, True),
         ("cpu", "float32", "add", 8, True),
     ],
 )
@@ -145,7 +159,8 @@ def test_which_forms_are_left_to_iree(
     path = model(tmp_path / "m.onnx", values, 0, mode)
     text = str(hipgraft.compile(path, target=target, compile_to="hipdnn-linalg").module)
     # The container keeps the op beside the module that it is lowered to.
-    assert text.count("torch.aten.scatter_reduce.two") == 1 + is_left
+    op = "torch.aten.scatter.src" if mode == "none" else "torch.aten.scatter_reduce.two"
+    assert text.count(op) == 1 + is_left
 
 
 # How `torch.scatter_reduce` reads a container.
@@ -185,13 +200,14 @@ def test_torch_forms_that_are_left(element: str, own: str, is_left: bool) -> Non
 
 
 @requires_emulator
-def test_elements_are_looked_for_in_parts(tmp_path: Path) -> None:
-    """640 elements for each of 256 results are 40 parts of 16, whose results are added."""
+@pytest.mark.parametrize("mode", ["add", "none"])
+def test_elements_are_looked_for_in_parts(mode: str, tmp_path: Path) -> None:
+    """640 elements for each of 256 results are 40 parts of 16, whose results are combined."""
     values = operands((128, 2), 640, 0, "float32")
-    path = model(tmp_path / "m.onnx", values, 0, "add")
+    path = model(tmp_path / "m.onnx", values, 0, mode)
     with hipgraft.compile(path, target="gfx942") as program:
         text = str(program.module)
         (found,) = program.run(dict(zip("xis", values, strict=True)), device="emulator")
-    wanted = scattered(values[0], values[1] % 128, values[2], 0, "add")
+    wanted = scattered(values[0], values[1] % 128, values[2], 0, mode)
     np.testing.assert_array_equal(found, wanted)
     assert "40x128x2x16" in text

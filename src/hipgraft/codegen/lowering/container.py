@@ -178,6 +178,7 @@ _TORCH_OPS: dict[
     "torch.aten.cat": lower_concatenation,
     "torch.aten.cumsum": lower_cumsum,
     "torch.aten.scatter_reduce.two": lower_scatter,
+    "torch.aten.scatter.src": lower_scatter,
 }
 """Lowerings of torch ops; IREE lowers the others, and those for which one returns None."""
 

@@ -1,13 +1,15 @@
-"""Reduces rows that are scattered to given indices, each result by its own work items.
+"""Scatters elements to given indices, each result by its own work items.
 
 IREE adds one element after the other in a single workgroup, because several may have the same
 index: 13,264 rows of 16 f32 elements take 22 ms on gfx942, by estimate. Here each result looks for
-its elements among all. That is more work, but done by all compute units.
+its elements among all. That is more work, but done by all compute units. Where elements overwrite
+each other, as in the unpooling of windows that overlap, the last one is kept.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import Lowering
@@ -31,6 +33,9 @@ _MOST_ROWS = 1 << 18
 _MOST_ITEMS = 1 << 20
 _LEAST_STEPS = 16
 
+_NUMBERS = "i32"
+"""The type of the numbers of elements."""
+
 _MODES: dict[str, tuple[ReductionMode, Combine]] = {
     "sum": (ReductionMode.ADD, Arithmetic.add),
     "amax": (ReductionMode.MAX, Arithmetic.maximum),
@@ -41,12 +46,18 @@ _MODES: dict[str, tuple[ReductionMode, Combine]] = {
 def lower_scatter(
     op: ir.Operation, lowering: Lowering, copier: VerbatimCopier
 ) -> list[Tensor] | None:
-    """Returns the result of a `torch.aten.scatter_reduce.two`; None for forms left to IREE."""
-    mode, is_included = map(_constant, list(op.operands)[4:])
+    """Returns the result of an op that scatters elements; None for forms left to IREE.
+
+    Args:
+        op: a `torch.aten.scatter_reduce.two` or `torch.aten.scatter.src`.
+        lowering: of the container.
+        copier: holds the op's operands.
+    """
     dim = known_int(op.operands[1])
     if lowering.target.kind is TargetKind.CPU or dim is None:
         return None
-    if not is_included or not isinstance(mode, str) or mode not in _MODES:
+    reduced = [_constant(value) for value in list(op.operands)[4:]]
+    if reduced and (reduced[0] not in _MODES or not reduced[1]):
         return None
     x, index, source = (copier.tensor(op.operands[at], lowering) for at in (0, 2, 3))
     if x.element == "i1" or ",ui" in str(op.results[0].type):
@@ -58,7 +69,9 @@ def lower_scatter(
     ]
     if index.shape != source.shape or not all(fits) or x.shape[dim] > _MOST_ROWS:
         return None
-    return [_scattered(lowering, x, index, source, dim, *_MODES[mode])]
+    if not reduced:
+        return [_overwritten(lowering, x, index, source, dim)]
+    return [_scattered(lowering, x, index, source, dim, *_MODES[str(reduced[0])])]
 
 
 def _constant(value: ir.Value) -> str | bool | None:
@@ -85,57 +98,99 @@ def _scattered(
     mode: ReductionMode,
     combine: Combine,
 ) -> Tensor:
-    """Emits the reduction of the elements of `source` whose index is that of the result.
-
-    Args:
-        lowering: of the container.
-        x: what the results are combined with [..., N, ...].
-        index: indices in `dim` [..., E, ...].
-        source: elements of the shape of `index`.
-        dim: the dim of N and E.
-        mode: mode of the reduction.
-        combine: its arithmetic.
-    """
-    emitter, element = lowering.emitter, x.element
+    """Emits the reduction of `x` and the elements of `source` whose index is that of the result."""
+    element = x.element
     accumulator = "f32" if is_float(element) and (bit_width(element) or 0) < 32 else element
-    rank, count = x.rank, index.shape[dim]
-    parts = _parts(math.prod(x.shape), count)
-    last = [each + (each >= dim) for each in range(rank) if each != dim]
-    order = [*last[:dim], dim, *last[dim:], dim + 1]
-    # Both as [..., 1, ..., parts, E / parts], where 1 is the dim of N.
-    operands = [
-        emitter.split_dim(value.with_unit_dim(dim).permuted(order), rank, parts)
-        for value in (index, source)
-    ]
 
-    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        at, value, total = arguments
-        row = scalars.cast(scalars.index(dim), at.type)
-        combined = combine(
-            Arithmetic(scalars, accumulator), total, scalars.cast(value, accumulator)
-        )
-        return [scalars.select(scalars.compare("eq", at, row), combined, total)]
+    def value(scalars: ScalarEmitter, arguments: Sequence[Scalar], step: int) -> Scalar:
+        return scalars.cast(arguments[0], accumulator)
 
-    # The parts are outermost, so that neighbouring lanes read neighbouring elements.
-    loops = [rank, *range(rank), rank + 1]
-    form = Tensor("", (*x.shape, parts, 1), accumulator, tuple(loops[:-1]))
-    shape = (*x.shape, parts, count // parts)
-    (found,) = emitter.generic(
-        "scattered",
-        operands,
-        [emitter.filled(form, neutral(mode, accumulator))],
-        body,
-        shape=shape,
-        order=loops,
-        reduced=[rank + 1],
-    )
-    found = replace(found, shape=found.shape[:-1])
-    total = reduce_dims(emitter, mode, found, [rank], accumulator)
-    total = replace(total, shape=x.shape)
+    form = replace(x, element=accumulator)
+    total = _found(lowering, form, index, [source], dim, mode, combine, value)
 
     def add(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         m = Arithmetic(scalars, accumulator)
         own, other = (scalars.cast(value, accumulator) for value in arguments[:2])
         return [scalars.cast(combine(m, own, other), element)]
 
-    return emitter.pointwise("combined", [x, total], x.shape, element, add)
+    return lowering.emitter.pointwise("combined", [x, total], x.shape, element, add)
+
+
+def _overwritten(lowering: Lowering, x: Tensor, index: Tensor, source: Tensor, dim: int) -> Tensor:
+    """Emits the last element of `source` whose index is that of the result, else that of `x`."""
+
+    def number(scalars: ScalarEmitter, arguments: Sequence[Scalar], step: int) -> Scalar:
+        before = scalars.op("arith.muli", scalars.index(x.rank), scalars.constant(step, "index"))
+        return scalars.cast(scalars.op("arith.addi", before, scalars.index(x.rank + 1)), _NUMBERS)
+
+    form = replace(x, element=_NUMBERS)
+    last = _found(lowering, form, index, [], dim, *_MODES["amax"], number)
+
+    def take(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        own, at = arguments[:2]
+        none = scalars.constant(0, _NUMBERS)
+        indices = [scalars.index(each) for each in range(x.rank)]
+        indices[dim] = scalars.cast(scalars.op("arith.maxsi", at, none), "index")
+        taken = scalars.cast(scalars.element(source, *indices), x.element)
+        return [scalars.select(scalars.compare("lt", at, none), own, taken)]
+
+    return lowering.emitter.pointwise("overwritten", [x, last], x.shape, x.element, take)
+
+
+def _found(
+    lowering: Lowering,
+    form: Tensor,
+    index: Tensor,
+    sources: Sequence[Tensor],
+    dim: int,
+    mode: ReductionMode,
+    combine: Combine,
+    value: Callable[[ScalarEmitter, Sequence[Scalar], int], Scalar],
+) -> Tensor:
+    """Emits, for each result, the reduction of the elements whose index is that of the result.
+
+    Args:
+        lowering: of the container.
+        form: shape [..., N, ...] and element type of the results.
+        index: indices in `dim` [..., E, ...].
+        sources: tensors of the shape of `index`.
+        dim: the dim of N and E.
+        mode: mode of the reduction, whose neutral value is the result if there are no elements.
+        combine: its arithmetic.
+        value: emits what is reduced, from the elements of the sources and the number of elements
+            of a part: the loop over parts is that of `form.rank`, that over elements the next.
+    """
+    emitter, accumulator = lowering.emitter, form.element
+    rank, count = form.rank, index.shape[dim]
+    parts = _parts(math.prod(form.shape), count)
+    last = [each + (each >= dim) for each in range(rank) if each != dim]
+    order = [*last[:dim], dim, *last[dim:], dim + 1]
+    # All as [..., 1, ..., parts, E / parts], where 1 is the dim of N.
+    operands = [
+        emitter.split_dim(each.with_unit_dim(dim).permuted(order), rank, parts)
+        for each in (index, *sources)
+    ]
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        at, *elements, total = arguments
+        row = scalars.cast(scalars.index(dim), at.type)
+        combined = combine(
+            Arithmetic(scalars, accumulator), total, value(scalars, elements, count // parts)
+        )
+        return [scalars.select(scalars.compare("eq", at, row), combined, total)]
+
+    # The parts are outermost, so that neighbouring lanes read neighbouring elements.
+    loops = [rank, *range(rank), rank + 1]
+    partial = Tensor("", (*form.shape, parts, 1), accumulator, tuple(loops[:-1]))
+    (found,) = emitter.generic(
+        "scattered",
+        operands,
+        [emitter.filled(partial, neutral(mode, accumulator))],
+        body,
+        shape=(*form.shape, parts, count // parts),
+        order=loops,
+        reduced=[rank + 1],
+    )
+    found = replace(found, shape=found.shape[:-1])
+    total = reduce_dims(emitter, mode, found, [rank], accumulator)
+    return replace(total, shape=form.shape)
