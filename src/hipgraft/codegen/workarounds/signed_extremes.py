@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,11 +16,13 @@ SIGNED_EXTREMES = Workaround(
     fault="Where the lanes of a wavefront share a row, they start with 0 for `arith.maxsi` and -1 "
     "for `arith.minsi`, the neutral elements of unsigned integers; with 64 bits it is the other "
     "way round: `arith.maxui` starts with the least signed integer. So the maximum of negative "
-    "numbers is 0. Reductions of `i8` end the compiler.",
+    "numbers is 0. Reductions of `i8` end the compiler, and so do those of unsigned integers of 32 "
+    "bits for wavefronts of 32 lanes, if a row has more than 64 elements and less than 128.",
     effect=Effect.WRONG,
     targets="AMDGPU, CUDA",
     remedy="Integers of up to 32 bits are reduced as unsigned ones of 32 bits, those of 64 bits as "
-    "signed ones, with the sign bit inverted before and after, which keeps their order.",
+    "signed ones, with the sign bit inverted before and after, which keeps their order. Those of "
+    "up to 32 bits in rows of 65 to 127 elements are reduced as signed ones of 64 bits.",
 )
 
 _OTHER = {
@@ -56,6 +59,15 @@ class _Extreme:
     @property
     def is_signed(self) -> bool:
         return self.step.name.endswith("si")
+
+    @property
+    def is_widened(self) -> bool:
+        """Whether signed integers of 64 bits represent those of fewer bits."""
+        types = [ir.RankedTensorType(self.op.operands[at].type) for at in (0, self.init)]
+        if self.width == 64 or not all(kind.has_static_shape for kind in types):
+            return False
+        elements, rows = (math.prod(kind.shape) for kind in types)
+        return 64 * rows < elements < 128 * rows
 
 
 def reorder_extremes(module: ir.Module) -> int:
@@ -97,12 +109,14 @@ def _made_by(value: ir.Value) -> ir.Operation | None:
 def _reorder(one: _Extreme) -> None:
     op, block = one.op, one.op.regions[0].blocks[0]
     before = op.operands[one.init]
-    kind = ir.IntegerType.get_signless(max(one.width, 32))
+    kind = ir.IntegerType.get_signless(64 if one.is_widened else max(one.width, 32))
+    name = one.step.name if one.is_widened else _OTHER[one.step.name]
+    key_of = _same if one.is_widened else _flipped
     element = one.step.result.type
     count = len(op.operands) - len(op.results)
     with op.location:
         with ir.InsertionPoint(op):
-            start = _mapped(before, kind, lambda value: _flipped(_widened(value, kind)))
+            start = _mapped(before, kind, lambda value: key_of(_widened(value, kind)))
             maps = list(ir.ArrayAttr(op.attributes["indexing_maps"]))
             attributes = {
                 **{name: op.attributes[name] for name in op.attributes},
@@ -117,14 +131,14 @@ def _reorder(one: _Extreme) -> None:
                 regions=1,
             )
             result = _mapped(
-                reduction.result, element, lambda value: _narrowed(value, element), before
+                reduction.result, element, lambda value: _narrowed(key_of(value), element), before
             )
         block.append_to(reduction.regions[0])
         total = block.arguments[one.init]
         (value,) = [each for each in one.step.operands if each != total]
         with ir.InsertionPoint(one.step):
-            key = _flipped(_widened(value, kind))
-            step = ir.Operation.create(_OTHER[one.step.name], results=[kind], operands=[key, total])
+            key = key_of(_widened(value, kind))
+            step = ir.Operation.create(name, results=[kind], operands=[key, total])
         _terminator(block).erase()
         with ir.InsertionPoint(block):
             ir.Operation.create("linalg.yield", operands=[step.result])
@@ -149,11 +163,14 @@ def _flipped(value: ir.Value) -> ir.Value:
     return ir.Operation.create("arith.xori", results=[kind], operands=[value, sign]).result
 
 
+def _same(value: ir.Value) -> ir.Value:
+    return value
+
+
 def _narrowed(value: ir.Value, kind: ir.Type) -> ir.Value:
-    flipped = _flipped(value)
-    if flipped.type == kind:
-        return flipped
-    return ir.Operation.create("arith.trunci", results=[kind], operands=[flipped]).result
+    if value.type == kind:
+        return value
+    return ir.Operation.create("arith.trunci", results=[kind], operands=[value]).result
 
 
 def _mapped(
