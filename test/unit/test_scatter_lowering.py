@@ -142,21 +142,22 @@ def test_extrema_of_large_integers_without_a_sign_are_refused(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("target", "kind", "mode", "rows", "is_left"),
+    ("target", "mode", "rows", "count", "is_left"),
     [
-        ("gfx942", "float32", "add", 8, False),
-        ("gfx942", "float32", "mul", 8, True),
-        ("gfx942", "float32", "add", (1 << 18) + 1, True),
-        ("gfx942", "float32", "none", 8, False),
-        ("gfx942", "float32", "none", (1 << 18) + 1, True),
-        ("cpu", "float32", "add", 8, True),
+        ("gfx942", "add", 8, 4, False),
+        ("gfx942", "mul", 8, 4, True),
+        ("gfx942", "add", (1 << 18) + 1, 4, True),
+        ("cpu", "add", 8, 4, True),
+        ("gfx942", "none", 8, 4, False),
+        ("gfx942", "none", (1 << 18) + 1, 4, True),
+        ("gfx942", "none", 1 << 17, 1 << 16, False),
+        ("gfx942", "none", 1 << 17, (1 << 16) + 1, True),
     ],
 )
 def test_which_forms_are_left_to_iree(
-    target: str, kind: str, mode: str, rows: int, is_left: bool, tmp_path: Path
+    target: str, mode: str, rows: int, count: int, is_left: bool, tmp_path: Path
 ) -> None:
-    values = operands((rows, 2), 4, 0, kind)
-    path = model(tmp_path / "m.onnx", values, 0, mode)
+    path = model(tmp_path / "m.onnx", operands((rows, 2), count, 0, "float32"), 0, mode)
     text = str(hipgraft.compile(path, target=target, compile_to="hipdnn-linalg").module)
     # The container keeps the op beside the module that it is lowered to.
     op = "torch.aten.scatter.src" if mode == "none" else "torch.aten.scatter_reduce.two"

@@ -17,7 +17,7 @@ SERIAL_SCATTER = Workaround(
     targets="GPUs",
     remedy="The indices of a scatter that overwrites are declared unique, as ONNX and PyTorch "
     "demand of them. Updates of one element get a second dimension, so that they are not copied. "
-    "Where indices of `index_put` or of more than 262,144 rows repeat, any one update is kept.",
+    "Where indices repeat, any one update is kept; `lowering/scatter.py` keeps the last one.",
 )
 
 
