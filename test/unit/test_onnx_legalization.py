@@ -79,6 +79,25 @@ def test_gather_at_no_indices_selects_the_whole_tensor(tmp_path, shape, places, 
     np.testing.assert_array_equal(found, np.broadcast_to(wide, (*places, *shape[batches:])))
 
 
+@pytest.mark.parametrize("places", [(), (3,), (2, 0), (1, 2)])
+def test_updates_at_no_indices_replace_the_whole_tensor(tmp_path, places):
+    node = helper.make_node("ScatterND", ["x", "i", "u"], ["y"])
+    inputs = {"x": drawn(3, 4), "u": drawn(*places, 3, 4) + 1}
+    constants = {"i": np.zeros((*places, 0), np.int64)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants)
+    (found,) = results_of(path, list(inputs.values()))
+    updates = [inputs["x"], *inputs["u"].reshape(-1, 3, 4)]
+    np.testing.assert_array_equal(found, updates[-1])
+
+
+def test_combined_whole_tensors_are_refused(tmp_path):
+    node = helper.make_node("ScatterND", ["x", "i", "u"], ["y"], reduction="add")
+    inputs, constants = {"x": drawn(3, 4), "u": drawn(3, 4)}, {"i": np.zeros(0, np.int64)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants)
+    with pytest.raises(HipgraftError, match="'ScatterND' that combines whole tensors"):
+        hipgraft.compile(path, target="cpu")
+
+
 @pytest.mark.parametrize("mode", ["CRD", "DCR"])
 def test_depth_to_space(tmp_path, mode):
     node = helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2, mode=mode)

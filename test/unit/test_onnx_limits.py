@@ -174,11 +174,16 @@ def test_results_shaped_by_values_are_refused_with_the_operator(tmp_path, operat
 
 @pytest.mark.parametrize(
     ("op", "attribute", "value"),
-    [("GatherND", "batch_dims", -2), ("ReduceMax", "keepdims", 2)],
+    [
+        ("GatherND", "batch_dims", -2),
+        ("ReduceMax", "keepdims", 2),
+        ("ScatterElements", "reduction", "sum"),
+    ],
 )
 def test_attributes_out_of_range(tmp_path, op, attribute, value):
     """With a negative `batch_dims`, ONNX's shape inference would end the process."""
-    node = helper.make_node(op, ["x", "i"], ["y"], name="bad", **{attribute: value})
+    operands = ["x", "i", "x"] if op == "ScatterElements" else ["x", "i"]
+    node = helper.make_node(op, operands, ["y"], name="bad", **{attribute: value})
     infos = [
         helper.make_tensor_value_info("x", FLOAT, [3, 7]),
         helper.make_tensor_value_info("i", INT64, [1]),
@@ -187,6 +192,6 @@ def test_attributes_out_of_range(tmp_path, op, attribute, value):
     graph = helper.make_graph([node], "g", infos, results)
     path = tmp_path / "m.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
-    with pytest.raises(HipgraftError, match=f"'{op}' with {attribute} = {value}, ") as error:
+    with pytest.raises(HipgraftError, match=f"'{op}' with {attribute} = {value!r}, ") as error:
         read(path)
     assert error.value.location == "m.onnx:bad"

@@ -60,6 +60,7 @@ _FLAGS = {
 }  # fmt: skip
 """Boolean attributes. Libraries disagree on the meaning of values other than 0 and 1."""
 
+_REDUCTIONS = ("none", "add", "mul", "max", "min")
 _LARGE = 1 << 16  # bytes; larger weights are set aside during shape inference
 _MAPPED = 64 << 20  # bytes; weights in a larger file stay in it
 
@@ -176,14 +177,23 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
         if problem:
             raise _at(path, problem, _name_of(node))
         for attribute in node.attribute if domain == "" else ():
-            if attribute.name in _FLAGS and attribute.i not in (0, 1):
-                fault = "which is neither 0 nor 1"
-            elif attribute.name == "batch_dims" and attribute.i < 0:
-                fault = "which is negative"  # shape inference would read outside of a shape
-            else:
-                continue
-            given = f"ONNX operator '{node.op_type}' with {attribute.name} = {attribute.i}"
-            raise _at(path, f"{given}, {fault}, is invalid", _name_of(node))
+            fault = _fault(node, attribute)
+            if fault:
+                given = f"ONNX operator '{node.op_type}' with {attribute.name} = {fault}"
+                raise _at(path, f"{given}, is invalid", _name_of(node))
+
+
+def _fault(node: onnx.NodeProto, attribute: onnx.AttributeProto) -> str:
+    """Returns an attribute's value and what is wrong with it; empty if nothing is."""
+    if attribute.name in _FLAGS and attribute.i not in (0, 1):
+        return f"{attribute.i}, which is neither 0 nor 1"
+    if attribute.name == "batch_dims" and attribute.i < 0:
+        # Shape inference would read outside of a shape.
+        return f"{attribute.i}, which is negative"
+    if node.op_type in ("ScatterElements", "ScatterND") and attribute.name == "reduction":
+        text = attribute.s.decode(errors="replace")
+        return "" if text in _REDUCTIONS else f"'{text}', which is none of {', '.join(_REDUCTIONS)}"
+    return ""
 
 
 def unsupported_operator(node: onnx.NodeProto) -> str:

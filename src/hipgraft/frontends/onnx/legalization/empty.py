@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from onnx import helper, numpy_helper
 
@@ -37,13 +39,28 @@ def write_empty(writer: Writer) -> bool:
 
 
 def _scatter(writer: Writer) -> bool:
-    """Replaces an operator that scatters no elements by its operand."""
+    """Replaces an operator that scatters no elements by its operand.
+
+    Indices of no dimension select the whole tensor, which the last update then replaces.
+
+    Raises:
+        Refused: they do, and updates are combined with the tensor.
+    """
     if writer.node.op_type not in ("Scatter", "ScatterElements", "ScatterND"):
         return False
-    x, indices = writer.node.input[:2]
-    if 0 not in writer.graph.shapes.get(indices, []):
+    x, indices, updates = writer.node.input[:3]
+    places = writer.graph.shapes.get(indices, [])
+    if 0 not in places:
         return False
-    writer.result(x)
+    if writer.node.op_type != "ScatterND" or 0 in places[:-1]:
+        writer.result(x)
+        return True
+    if writer.attribute("reduction", "none") != "none":
+        raise Refused("that combines whole tensors is not supported")
+    shape = writer.graph.shapes[writer.node.output[0]]
+    count = math.prod(places[:-1])
+    last = writer.slice(writer.reshape(updates, [count, *shape]), 0, count - 1, count)
+    writer.result(writer.reshape(last, shape))
     return True
 
 
