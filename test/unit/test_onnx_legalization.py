@@ -79,6 +79,16 @@ def test_gather_at_no_indices_selects_the_whole_tensor(tmp_path, shape, places, 
     np.testing.assert_array_equal(found, np.broadcast_to(wide, (*places, *shape[batches:])))
 
 
+@pytest.mark.parametrize(
+    "op", ["ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"]
+)
+@pytest.mark.parametrize("shape", [(3, 4), (1, 2, 1)])
+def test_reductions_over_no_axes_compute_the_other_steps(tmp_path, op, shape):
+    node = helper.make_node(op, ["x"], ["y"], noop_with_empty_axes=1)
+    inputs = {"x": drawn(*shape)}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
+
+
 @pytest.mark.parametrize("places", [(), (3,), (2, 0), (1, 2)])
 def test_updates_at_no_indices_replace_the_whole_tensor(tmp_path, places):
     node = helper.make_node("ScatterND", ["x", "i", "u"], ["y"])

@@ -66,11 +66,10 @@ def _reduce_known_axes(writer: Writer, shape: Sequence[int | None]) -> None:
     elementwise = _OF_ONE.get(writer.node.op_type)
     if elementwise and all(shape[axis] == 1 for axis in reduced):
         x, element = writer.node.input[0], writer.element(writer.node.input[0])
-        if is_whole or axes:
-            # Logarithms of integers become whole numbers.
-            wide = x if element in _FLOATS else writer.cast(x, TensorProto.DOUBLE)
-            y = writer.op(elementwise, wide)
-            x = y if element in _FLOATS else writer.cast(y, element)
+        # Logarithms of integers become whole numbers.
+        wide = x if element in _FLOATS else writer.cast(x, TensorProto.DOUBLE)
+        y = writer.op(elementwise, wide)
+        x = y if element in _FLOATS else writer.cast(y, element)
         dropped = [] if writer.attribute("keepdims", 1) else list(reduced)
         writer.result(writer.squeeze(x, dropped) if dropped else x)
         return
