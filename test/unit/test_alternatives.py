@@ -265,7 +265,7 @@ FLAGGED = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_on_the_cpu(case: Case, results: Results) -> None:
     case.check(results[case.name])

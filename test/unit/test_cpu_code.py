@@ -280,7 +280,7 @@ def processor(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.thorough
 def test_nothing_is_unresolved(processor: str) -> None:
     """IREE's linker refuses what has no definition; its loader would, too."""
     assert unresolved(compile_functions(TEXTS)) == []

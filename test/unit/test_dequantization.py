@@ -176,8 +176,8 @@ def test_large_constants_stay_packed(tmp_path: Path, seed: int, architecture: st
     model.check(tmp_path / "m.onnx", architecture)
 
 
+@pytest.mark.thorough
 @requires_emulator
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize(("kind", "least"), [(TensorProto.INT4, -8), (TensorProto.UINT4, 0)])
 def test_parts_of_bytes(tmp_path: Path, kind: int, least: int, architecture: str):

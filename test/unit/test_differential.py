@@ -46,6 +46,7 @@ def test_random_models_compute_what_onnxruntime_does(tmp_path):
     assert int(said.split()[0]) > PROGRAMS / 2
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_random_models_of_dynamic_shapes_and_sixteen_bits(tmp_path):
     said = search(tmp_path, "--dynamic", "--element=f16", f"--rounds={DYNAMIC}", "--seed=3")

@@ -235,6 +235,7 @@ def test_torch_module_with_symbols() -> None:
     device.close()
 
 
+@pytest.mark.thorough
 @requires_emulator
 def test_attention_with_a_computed_mask() -> None:
     """Tokens attend to those of their own segment; IREE compiles it only when it is written out."""

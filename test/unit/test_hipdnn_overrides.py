@@ -172,6 +172,7 @@ def test_other_shapes_and_strides_have_programs_of_their_own(home: Path, tmp_pat
     assert (status, text) == ("NOT_APPLICABLE", "nobody has compiled the graph for these shapes")
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_restored_plans_take_other_shapes(home: Path, tmp_path: Path) -> None:

@@ -193,6 +193,7 @@ def test_killed_helpers_lose_nothing(home: Path, tmp_path: Path) -> None:
     assert built.plans >= 8
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_compilations_have_a_time_limit(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def test_many_runs_do_not_grow(kind: str) -> None:
     assert not device._allocations
 
 
+@pytest.mark.thorough
 def test_many_runs_on_the_cpu_do_not_grow() -> None:
     with compile(MODEL, "cpu") as program:
         inputs = [np.ones(one.shape, np.float16) for one in program.recording("cpu").inputs]

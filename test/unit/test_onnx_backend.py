@@ -54,6 +54,7 @@ def test_nodes_devices_and_arguments() -> None:
         onnx_backend.run_node(node, [a, b], speed=3)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_suite_tells_each_case(tmp_path: Path) -> None:
     out = tmp_path / "cases.json"

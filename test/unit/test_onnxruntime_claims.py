@@ -54,6 +54,7 @@ def kinds(answer: dict[str, Any]) -> dict[str, str]:
     return {one["op"]: one["kind"] for one in answer["left"]}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_whole_model(tmp_path: Path) -> None:
     name = "decoder_f32_tiny"

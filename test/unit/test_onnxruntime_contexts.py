@@ -49,6 +49,7 @@ def play(home: Path, code: str, *, under: tuple[str, ...] = (), **others: str) -
     return onnxruntime_host.play(home, "import os\n" + WRITE + code, under=under, **given, **others)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_another_release(home: Path) -> None:
     play(

@@ -59,6 +59,7 @@ def test_cpu_sessions_give_what_onnxruntime_gives(home: Path) -> None:
     assert said.count("takes 4 of 5 nodes in 2 groups") == 3
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_gpu_sessions_give_what_onnxruntime_gives(home: Path) -> None:
@@ -104,6 +105,7 @@ check(value.numpy(), expected)
 """
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_tensors_stay_on_the_gpu(home: Path) -> None:

@@ -10,6 +10,7 @@ from onnxruntime_host import play
 from served import user_in
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_random_sessions(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     rounds = request.config.getoption("--random-rounds")

@@ -22,6 +22,7 @@ def play(home: Path, code: str, **others: str) -> str:
     return onnxruntime_host.play(home, code, **{"PATH": os.defpath, **others})
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_threads_share_sessions_and_the_exit_is_clean(home: Path) -> None:
     said = play(
@@ -129,6 +130,7 @@ check(session(model).run(None, inputs)[0], reference(model, inputs))
     assert helpers(home)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_caches_have_helpers_of_their_own(home: Path) -> None:
     code = """

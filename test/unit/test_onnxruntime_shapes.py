@@ -35,6 +35,7 @@ def compare(made, *extents):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_all_extents_on_the_cpu(home: Path) -> None:
     said = play(
@@ -54,6 +55,7 @@ with pytest.raises(Exception, match="has shape .3, 9, 8."):
     assert said.count("takes 6 of 6 nodes") == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_functions_that_onnxruntime_replaces_by_their_bodies(home: Path) -> None:
     said = play(
@@ -109,6 +111,7 @@ with pytest.raises(Exception, match="programs for certain extents; name them by 
     assert "takes 6 of 6 nodes" in said
 
 
+@pytest.mark.thorough
 @requires_emulator
 @pytest.mark.slow
 def test_all_extents_on_a_gpu(home: Path) -> None:

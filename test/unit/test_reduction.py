@@ -82,6 +82,7 @@ def test_of_40_ops_a_graph_with_one_op_is_left_and_valid_at_its_stage(tmp_path: 
     assert not contracts.check(module, "hipdnn-graphs", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_trials_at_the_same_time_find_the_same(tmp_path: Path) -> None:
     found: list[str] = []

@@ -120,6 +120,7 @@ def test_processes_started_early_are_those_that_compile() -> None:
     assert children() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_flags_of_the_whole_process() -> None:
     # The second flag says what is so anyway: equal kernels show that it changes nothing else.

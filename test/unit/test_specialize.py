@@ -51,6 +51,7 @@ def check(model: Path, run: Any) -> None:
         np.testing.assert_allclose(run(given)[0], reference(model, given), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_every_combination_runs_on_the_cpu(model: Path, tmp_path: Path) -> None:
     with hipgraft.compile(model, "cpu", specialize=SPECIALIZE) as program:
         check(model, program.run)

@@ -24,6 +24,7 @@ def search(*flags: str) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.slow
 def test_no_half_output_and_nothing_left() -> None:

@@ -393,7 +393,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_the_compiler_has_the_fault(name: str) -> None:
     target, make = FAULTS[name]
     effect = WORKAROUNDS[name].effect
@@ -473,6 +473,7 @@ def test_few_rows_are_padded_and_cropped(make: Callable[[], Case], target: str) 
     case.check(run_case(case))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_crash_on_buffer_pointers() -> None:
     """A worker that crashes is started again with other flags."""
