@@ -13,11 +13,13 @@ import gc
 import json
 import os
 import select
+import signal
 import socket
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hipgraft.passmanager.registry import entries
 
@@ -31,60 +33,52 @@ _MODULES = (
 )
 
 
-def main(listener: socket.socket) -> dict[str, Any] | None:
+def main(listener: socket.socket) -> None:
     """Serves commands until lit ends and so closes standard input.
 
     Args:
         listener: the socket to which commands are sent.
-
-    Returns:
-        The command to run, in a process forked for it; None in others.
     """
     for name in (*_MODULES, *(one.module for one in entries().values())):
         import_module(name)
     gc.freeze()  # else a collection copies the pages of all objects
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for those who attend
     while True:
         ready, _, _ = select.select([listener, sys.stdin], [], [])
         if sys.stdin in ready:
-            return None
+            return
         client, _ = listener.accept()
         with client:
             if os.fork() == 0:
                 listener.close()
-                return _attend(client)
-        _forget_ended()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                attend(client)
 
 
-def _forget_ended() -> None:
-    while True:
-        try:
-            number, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if number == 0:
-            return
-
-
-def _attend(client: socket.socket) -> dict[str, Any] | None:
-    """Forks the command's process, and sends its exit status."""
+def attend(client: socket.socket) -> NoReturn:
+    """Forks the process of a client's command, and sends its exit status."""
     text, control, _, _ = client.recvmsg(1 << 16, socket.CMSG_SPACE(12))
     while not text.endswith(b"\n"):
         text += client.recv(1 << 16)
     child = os.fork()
-    if child:
-        _, status = os.waitpid(child, 0)
-        client.sendall(b"%d" % os.waitstatus_to_exitcode(status))
-        return None
-    client.close()
-    files = array.array("i", control[0][2])
+    if child == 0:
+        client.close()
+        sys.exit(run(json.loads(text), array.array("i", control[0][2])))
+    _, status = os.waitpid(child, 0)
+    client.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+    os._exit(0)
+
+
+def run(command: dict[str, Any], files: Sequence[int]) -> int:
+    """Runs a command, as if this process had been started for it; returns the exit status.
+
+    Args:
+        command: what `tool_client.py` sends.
+        files: the command's standard input, output and errors.
+    """
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    return json.loads(text)
-
-
-def run(command: dict[str, Any]) -> int:
-    """Runs a command, as if this process had been started for it; returns the exit status."""
     os.chdir(command["folder"])
     os.environ.clear()
     os.environ.update(command["environment"])
@@ -96,7 +90,4 @@ def run(command: dict[str, Any]) -> int:
 
 
 if __name__ == "__main__":
-    received = main(socket.socket(fileno=int(sys.argv[1])))
-    if received is not None:
-        sys.exit(run(received))
-    os._exit(0)
+    main(socket.socket(fileno=int(sys.argv[1])))

@@ -62,6 +62,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.path not in slow)
 
 
+_ALTERNATED = "architecture"
+
+
 def mark_thorough(items: Sequence[pytest.Function]) -> None:
     """Marks the cases that `make test` leaves out.
 
@@ -75,17 +78,22 @@ def mark_thorough(items: Sequence[pytest.Function]) -> None:
     for cases in tests.values():
         sampled = cases[0].get_closest_marker("sampled")
         step = sampled.args[0] if sampled else 1
-        numbers: dict[object, int] = {}
+        numbers: dict[tuple[int, ...], int] = {}
+        architectures = list(dict.fromkeys(map(_architecture, cases)))
         for case in cases:
-            indices = dict(case.callspec.indices)
-            architecture = indices.pop("architecture", None)
-            number = numbers.setdefault(tuple(indices.items()), len(numbers))
-            is_left = number % step > 0
-            if architecture is not None:
-                count = len({one.callspec.params["architecture"] for one in cases})
-                is_left = is_left or architecture != number // step % count
+            # pytest numbers the cases, not the values of each parameter, which may be unhashable.
+            others = [
+                id(each) for name, each in case.callspec.params.items() if name != _ALTERNATED
+            ]
+            number = numbers.setdefault(tuple(others), len(numbers))
+            turn = architectures[number // step % len(architectures)]
+            is_left = number % step > 0 or _architecture(case) != turn
             if is_left:
                 case.add_marker(pytest.mark.thorough)
+
+
+def _architecture(case: pytest.Function) -> object:
+    return case.callspec.params.get(_ALTERNATED)
 
 
 def _evaluates(item: pytest.Function) -> bool:

@@ -286,7 +286,7 @@ def check_on_gpu_code(case: Case, architecture: str) -> None:
     case.check(run_kernel(kernel, operands, forms))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("case", [*CASES, *FLAGGED], ids=lambda case: case.name)

@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "compile_faults.py
 @pytest.mark.skipif(sys.platform != "linux", reason="finds and limits processes as on Linux")
 def test_no_wrong_result_nothing_lost_every_failure_reported_once() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, SCRIPT, "--graphs=3", "--pause=0.4", "--timeout=10"]
+    command = [sys.executable, SCRIPT, "--graphs=6", "--pause=0.4", "--timeout=10"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     faults = re.search(r"^faults: (.*)", done.stdout, re.MULTILINE)

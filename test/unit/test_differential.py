@@ -15,7 +15,7 @@ from benchmark_modules import BENCHMARKS, benchmark
 
 REWRITES = 30
 PROGRAMS = 3
-DYNAMIC = 2
+DYNAMIC = 4
 
 
 @pytest.fixture(scope="module")

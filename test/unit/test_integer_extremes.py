@@ -48,6 +48,18 @@ def test_rows_of_one_sign(tmp_path: Path, name: str, architecture: str):
         np.testing.assert_array_equal(found, want, err_msg=result)
 
 
+@pytest.mark.parametrize("count", [65, 127])
+def test_rows_longer_than_two_wavefronts_of_rdna(tmp_path: Path, count: int):
+    """As unsigned integers of 32 bits, they would crash the compiler."""
+    x = -np.arange(1, count + 1, dtype=np.int32)[None]
+    nodes = [helper.make_node(f"Reduce{one}", ["x"], [one], axes=[1]) for one in ("Max", "Min")]
+    outputs = [(one, helper.np_dtype_to_tensor_dtype(x.dtype)) for one in ("Max", "Min")]
+    path = save(tmp_path / "m.onnx", nodes, {"x": x}, outputs, opset=17)
+    with hipgraft.compile(path, "gfx1100") as program:
+        found = program.run([x], device="emulator:gfx1100")
+    assert [int(each.item()) for each in found] == [-1, -count]
+
+
 BOTH = """
 func.func @main(%x: !torch.vtensor<[4,64],si32>)
     -> (!torch.vtensor<[4],si32>, !torch.vtensor<[4],si64>) {

@@ -172,6 +172,27 @@ def test_results_shaped_by_values_are_refused_with_the_operator(tmp_path, operat
     assert error.value.location == f"m.onnx:/head/pick ({operator})"
 
 
+@pytest.mark.parametrize("place", ["body", "function"])
+def test_attributes_out_of_range_inside(tmp_path, place):
+    bad = helper.make_node("ArgMax", ["x"], ["i"], name="bad", keepdims=7)
+    infos = [helper.make_tensor_value_info("x", FLOAT, [3, 7])]
+    results = [helper.make_tensor_value_info("i", INT64, None)]
+    functions = []
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
+    if place == "body":
+        body = helper.make_graph([bad], "body", [], results)
+        infos.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+        node = helper.make_node("If", ["c"], ["i"], then_branch=body, else_branch=body)
+    else:
+        functions = [helper.make_function("local", "Best", ["x"], ["i"], [bad], opsets[:1])]
+        node = helper.make_node("Best", ["x"], ["i"], domain="local")
+    graph = helper.make_graph([node], "g", infos, results)
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, functions=functions), path)
+    with pytest.raises(HipgraftError, match="'ArgMax' with keepdims = 7, which is neither 0 nor 1"):
+        read(path)
+
+
 @pytest.mark.parametrize(
     ("op", "attribute", "value"),
     [

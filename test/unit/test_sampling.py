@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,15 +29,17 @@ class _Item(SimpleNamespace):
 
 def kept(values: dict[str, list[Any]], step: int = 1) -> list[tuple[Any, ...]]:
     """The cases of a test that are not left out; of each parameter's values, all combinations."""
-    drawn: list[dict[str, int]] = [{}]
-    for name, each in values.items():
-        drawn = [{**one, name: index} for one in drawn for index in range(len(each))]
-    items = []
-    for indices in drawn:
-        params = {name: values[name][index] for name, index in indices.items()}
-        case = SimpleNamespace(indices=indices, params=params)
-        sampled = pytest.mark.sampled(step).mark if step > 1 else None
-        items.append(_Item(path="f", cls=None, originalname="t", callspec=case, sampled=sampled))
+    sampled = pytest.mark.sampled(step).mark if step > 1 else None
+    items = [
+        _Item(
+            path="f",
+            cls=None,
+            originalname="t",
+            callspec=SimpleNamespace(params=dict(zip(values, params, strict=True))),
+            sampled=sampled,
+        )
+        for params in itertools.product(*values.values())
+    ]
     mark_thorough(items)
     return [tuple(item.callspec.params.values()) for item in items if not item.is_left]
 
@@ -53,3 +60,13 @@ def test_each_nth_case_of_a_sampled_test_runs() -> None:
 def test_architectures_of_sampled_cases_alternate() -> None:
     values = {"case": list("abcde"), "architecture": ["gfx942", "gfx1100"]}
     assert kept(values, 2) == [("a", "gfx942"), ("c", "gfx1100"), ("e", "gfx942")]
+
+
+def test_each_case_that_pytest_collects_runs_for_one_architecture() -> None:
+    file = Path(__file__).parent / "test_migraphx.py"
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not thorough", file]
+    done = subprocess.run([*command, "-o", "addopts="], capture_output=True, text=True, check=True)
+    found = re.findall(r"::test_dropped_in_kernels_run\[(\w+)-(gfx\w+)\]", done.stdout)
+    modules = sorted(path.stem for path in (file.parent / "migraphx").glob("*.mlir"))
+    assert [name for name, _ in found] == modules
+    assert [one for _, one in found[:3]] == ["gfx942", "gfx1100", "gfx942"]

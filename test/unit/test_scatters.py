@@ -7,6 +7,7 @@ import pytest
 from emulator import open_emulator, requires_emulator, run_kernel
 
 from hipgraft.codegen.kernel import Dispatch, Kernel
+from hipgraft.codegen.objects.code_object import CodeObject
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds import without
@@ -39,6 +40,11 @@ func.func @main(%x: tensor<{x}>, %at: tensor<{at}>, %u: tensor<{u}>) -> tensor<{
     return compile_text(text, Target.parse(target))
 
 
+def shared_bytes(kernel: Kernel) -> int:
+    infos = [info for data in kernel.objects for info in CodeObject.parse(data).kernels.values()]
+    return sum(info.lds_size for info in infos)
+
+
 def workgroups(kernel: Kernel) -> list[int]:
     return [step.grid[0] for step in kernel.steps if isinstance(step, Dispatch)]
 
@@ -52,6 +58,7 @@ def test_each_update_has_a_work_item(target: str, order: Order) -> None:
     at = random.permutation(1200)[:300]
     kernel = scatter(target, 300)
     assert max(workgroups(kernel)) > 1
+    assert shared_bytes(kernel) == 0  # IREE reads what other wavefronts copy without a barrier
     (found,) = run_kernel(kernel, [x, at, u], [((1200,), np.float32)], open_emulator(target, order))
     x[at] = u
     np.testing.assert_array_equal(found, x)

@@ -33,8 +33,8 @@ _MOST_ROWS = 1 << 18
 _MOST_ITEMS = 1 << 20
 _LEAST_STEPS = 16
 
-# Comparisons that take about 2 ms on an H200. IREE's scatter, which keeps any of the elements that
-# overwrite each other, is faster than more of them.
+# A quarter of these comparisons took 0.5 ms on an H200. Beyond them IREE's scatter is faster, which
+# keeps any of the elements that overwrite each other.
 _MOST_COMPARISONS = 1 << 34
 
 _NUMBERS = "i32"
@@ -112,7 +112,7 @@ def _scattered(
         return scalars.cast(arguments[0], accumulator)
 
     form = replace(x, element=accumulator)
-    total = _found(lowering, form, index, [source], dim, mode, combine, value)
+    total = _reduced(lowering, form, index, [source], dim, mode, combine, value)
 
     def add(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         m = Arithmetic(scalars, accumulator)
@@ -130,20 +130,20 @@ def _overwritten(lowering: Lowering, x: Tensor, index: Tensor, source: Tensor, d
         return scalars.cast(scalars.op("arith.addi", before, scalars.index(x.rank + 1)), _NUMBERS)
 
     form = replace(x, element=_NUMBERS)
-    last = _found(lowering, form, index, [], dim, *_MODES["amax"], number)
+    last = _reduced(lowering, form, index, [], dim, *_MODES["amax"], number)
 
     def take(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         own, at = arguments[:2]
         none = scalars.constant(0, _NUMBERS)
         indices = [scalars.index(each) for each in range(x.rank)]
         indices[dim] = scalars.cast(scalars.op("arith.maxsi", at, none), "index")
-        taken = scalars.cast(scalars.element(source, *indices), x.element)
+        taken = scalars.element(source, *indices)
         return [scalars.select(scalars.compare("lt", at, none), own, taken)]
 
     return lowering.emitter.pointwise("overwritten", [x, last], x.shape, x.element, take)
 
 
-def _found(
+def _reduced(
     lowering: Lowering,
     form: Tensor,
     index: Tensor,

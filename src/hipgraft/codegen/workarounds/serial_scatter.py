@@ -54,7 +54,7 @@ def _widen_updates(op: ir.Operation) -> None:
         operands = [_with_unit_dim(updates), indices, wide]
         new = ir.Operation.create(op.name, [wide.type], operands, kept, regions=1)
         op.regions[0].blocks[0].append_to(new.regions[0])
-        groups: dict[str, ir.Attribute] = {"reassociation": _last_two_together(len(shape_of(wide)))}
+        groups = {"reassociation": _last_two_together(len(shape_of(wide)))}
         narrow = ir.Operation.create(
             "tensor.collapse_shape", [init.type], [new.result], groups
         ).result
@@ -72,10 +72,6 @@ def _with_unit_dim(value: ir.Value) -> ir.Value:
     return ir.Operation.create("tensor.expand_shape", [kind], [value], attributes).result
 
 
-def _last_two_together(rank: int) -> ir.ArrayAttr:
+def _last_two_together(rank: int) -> ir.Attribute:
     """Groups the dimensions of a tensor whose last one has been split."""
-    groups = [*([dim] for dim in range(rank - 2)), [rank - 2, rank - 1]]
-    kind = ir.IntegerType.get_signless(64)
-    return ir.ArrayAttr.get(
-        [ir.ArrayAttr.get([ir.IntegerAttr.get(kind, dim) for dim in group]) for group in groups]
-    )
+    return ir.Attribute.parse(str([*([dim] for dim in range(rank - 2)), [rank - 2, rank - 1]]))

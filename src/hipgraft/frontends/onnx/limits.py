@@ -124,7 +124,7 @@ def check_inference(model: onnx.ModelProto) -> None:
         InferenceError: the process that tries it is lost, or its memory would be.
     """
     nodes = [*model.graph.node, *(node for one in model.functions for node in one.node)]
-    if not any(map(_is_fragile, _nested(nodes))):
+    if not any(map(_is_fragile, nested(nodes))):
         return
 
     def infer() -> None:
@@ -145,7 +145,7 @@ def _check_norm_axes(model: onnx.ModelProto) -> None:
     """
     copied = onnx.ModelProto()
     copied.CopyFrom(model)
-    norms = [node for node in _nested(copied.graph.node) if node.op_type == "LayerNormalization"]
+    norms = [node for node in nested(copied.graph.node) if node.op_type == "LayerNormalization"]
     for node in norms:
         del node.output[1:]  # the statistics
     inferred = shape_inference.infer_shapes(copied).graph
@@ -176,11 +176,12 @@ def _is_fragile(node: onnx.NodeProto) -> bool:
     return node.op_type == "LayerNormalization" and len(node.output) > 1
 
 
-def _nested(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+def nested(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Yields nodes, and after each one those in its bodies."""
     for node in nodes:
         yield node
         for body in _bodies(node):
-            yield from _nested(body.node)
+            yield from nested(body.node)
 
 
 def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:

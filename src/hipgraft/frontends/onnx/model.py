@@ -14,6 +14,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, checker, defs, inliner, shape_inference
 
+from hipgraft.frontends.onnx.attributes import invalid_attribute
 from hipgraft.frontends.onnx.checker_errors import node_and_message
 from hipgraft.frontends.onnx.external import external_bytes, location_of
 from hipgraft.frontends.onnx.folding import (
@@ -41,6 +42,7 @@ from hipgraft.frontends.onnx.limits import (
     check_opset,
     forget_negative_extents,
     memory_limit,
+    nested,
 )
 from hipgraft.frontends.onnx.order import sort_nodes
 from hipgraft.frontends.onnx.reshapes import settle_reshapes
@@ -51,16 +53,6 @@ from hipgraft.frontends.symbols import Extents, check_complete, check_known, fir
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.entry_points import ELEMENTS
 
-_FLAGS = {
-    "align_corners", "allowzero", "antialias", "ceil_mode", "center_point_box",
-    "count_include_pad", "exclude_outside", "exclusive", "fmod", "inverse", "is_causal",
-    "keepdims", "largest", "layout", "linear_before_reset", "noop_with_empty_axes", "onesided",
-    "periodic", "reverse", "saturate", "select_last_index", "sorted", "storage_order",
-    "training_mode", "upper",
-}  # fmt: skip
-"""Boolean attributes. Libraries disagree on the meaning of values other than 0 and 1."""
-
-_REDUCTIONS = ("none", "add", "mul", "max", "min")
 _LARGE = 1 << 16  # bytes; larger weights are set aside during shape inference
 _MAPPED = 64 << 20  # bytes; weights in a larger file stay in it
 
@@ -94,6 +86,7 @@ def read_model(
     _place_contributed(model)
     _spell_defaults(model.graph)
     _check_operators(model, path)
+    _check_attributes(model, path)  # before inference, which crashes at some
     weights = _set_aside_weights(model)
     _load_external_data(model, weights.values(), path)
     try:
@@ -105,6 +98,7 @@ def read_model(
         _fix_input_shapes(model, path, shapes or {}, dims or {}, dynamic)
         with memory_limit():
             model = inliner.inline_local_functions(model)
+        _check_attributes(model, path)  # those of functions, too
         model = _upgraded(model, path)
         _name_nodes(model, path)
         _note_elements(model, weights)
@@ -172,28 +166,16 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
             isinstance(text, bytes) for text in cast(Any, (node.op_type, node.domain, node.name))
         ):
             raise _at(path, "invalid ONNX model: a name is not UTF-8")
-        domain = _domain(node)
-        problem = "" if (domain, node.op_type) in local else unsupported_operator(node)
+        problem = "" if (_domain(node), node.op_type) in local else unsupported_operator(node)
         if problem:
             raise _at(path, problem, _name_of(node))
-        for attribute in node.attribute if domain == "" else ():
-            fault = _fault(node, attribute)
-            if fault:
-                given = f"ONNX operator '{node.op_type}' with {attribute.name} = {fault}"
-                raise _at(path, f"{given}, is invalid", _name_of(node))
 
 
-def _fault(node: onnx.NodeProto, attribute: onnx.AttributeProto) -> str:
-    """Returns an attribute's value and what is wrong with it; empty if nothing is."""
-    if attribute.name in _FLAGS and attribute.i not in (0, 1):
-        return f"{attribute.i}, which is neither 0 nor 1"
-    if attribute.name == "batch_dims" and attribute.i < 0:
-        # Shape inference would read outside of a shape.
-        return f"{attribute.i}, which is negative"
-    if node.op_type in ("ScatterElements", "ScatterND") and attribute.name == "reduction":
-        text = attribute.s.decode(errors="replace")
-        return "" if text in _REDUCTIONS else f"'{text}', which is none of {', '.join(_REDUCTIONS)}"
-    return ""
+def _check_attributes(model: onnx.ModelProto, path: Path) -> None:
+    for node in nested(model.graph.node):
+        fault = invalid_attribute(node) if _domain(node) == "" else ""
+        if fault:
+            raise _at(path, fault, _name_of(node))
 
 
 def unsupported_operator(node: onnx.NodeProto) -> str:

@@ -28,7 +28,7 @@ _EMPTY = {
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
 _OF_ONE = {"ReduceL2": "Abs", "ReduceLogSum": "Log", "ReduceLogSumExp": "Identity"}
-"""What reductions of single elements compute."""
+"""What reductions of single elements compute, and those over no axes."""
 
 
 def _reduction(writer: Writer) -> None:
@@ -73,7 +73,7 @@ def _reduce_known_axes(writer: Writer, shape: Sequence[int | None]) -> None:
         dropped = [] if writer.attribute("keepdims", 1) else list(reduced)
         writer.result(writer.squeeze(x, dropped) if dropped else x)
         return
-    if writer.node.op_type == "ReduceLogSumExp" and (is_whole or axes):
+    if writer.node.op_type == "ReduceLogSumExp":
         _log_sum_exp(writer, list(reduced))
         return
     if not axes or len(axes) == len(given):
