@@ -13,6 +13,9 @@ PYTEST := $(BIN)/pytest -n 3 --dist=loadfile --no-loadscope-reorder
 # Tests and tools start each other by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+# Else each of many processes compiles all modules that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 ROUNDS := 200
 SEED := 0
 DEVICE := cpu
