@@ -2,7 +2,7 @@
 
     python benchmarks/differential.py [--rounds 200] [--seed 0] [-j 2] [--ops REGEX]
                                       [--device emulator:gfx942] [--rewrites]
-                                      [--dynamic] [--element {f16,bf16}]
+                                      [--dynamic] [--long] [--element {f16,bf16}]
                                       [--failures build/differential]
 
 Operators, their inputs, types, optional inputs and attributes are drawn from ONNX's schemas, and
@@ -12,8 +12,9 @@ not agree, the round does not count. Before opset 13 onnxruntime alone is asked.
 hipgraft refuses in one line counts as right. One that is wrong, aborts or ends in a traceback is
 made smaller, and written to `--failures` with its inputs. `--rewrites` compiles nothing: the
 reference implementation evaluates the model as the frontend has rewritten it, which takes
-milliseconds. With `--dynamic`, most extents of the inputs are symbolic; with `--element`, tensors
-of f32 have that type, and the reference computes in f32. The status is 1 if there is a failure.
+milliseconds. With `--dynamic`, most extents of the inputs are symbolic; with `--long`, some are as
+long as those of models; with `--element`, tensors of f32 have that type, and the reference computes
+in f32. The status is 1 if there is a failure.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from pathlib import Path
 
 from clear_models import averages_nothing, have_inferred_shapes, is_clear, is_known_in_f32
 from onnx_oracles import evaluate, of_type, wanted
-from random_onnx import Draft, draft, with_dynamic_extents
+from random_onnx import Draft, draft, with_dynamic_extents, with_long_extents
 
 from hipgraft.compiler import program  # noqa: F401  # loaded once, not by each job
 from hipgraft.frontends.onnx.model import read_model
@@ -186,12 +187,14 @@ class Draw:
         seed: seed of all models.
         pattern: regular expression that the operators' names match.
         dynamic: whether extents of inputs are symbolic.
+        long: whether some extents are as long as those of models.
         element: type of the tensors of f32, "" for f32.
     """
 
     seed: int = 0
     pattern: str = ""
     dynamic: bool = False
+    long: bool = False
     element: str = ""
 
     def case_of(self, candidate: Draft, name: str) -> Case | None:
@@ -205,6 +208,8 @@ class Draw:
         """Returns one model, or None if it is invalid."""
         rng = random.Random(f"{self.seed}-{index}")
         candidate = draft(rng, self.pattern)
+        if self.long:
+            candidate = with_long_extents(rng, candidate)
         if self.dynamic:
             candidate = with_dynamic_extents(rng, candidate)
         case = self.case_of(candidate, f"{self.seed}-{index}-{candidate.op}")
@@ -260,6 +265,7 @@ def main() -> int:
     parser.add_argument("--ops", default="", help="only operators whose name matches")
     parser.add_argument("--device", default="cpu", help="or emulator:ARCHITECTURE")
     parser.add_argument("--dynamic", action="store_true", help="make extents symbolic")
+    parser.add_argument("--long", action="store_true", help="lengthen extents")
     parser.add_argument(
         "--element", choices=sorted(ELEMENTS), default="", help="type to give to f32 tensors"
     )
@@ -269,7 +275,7 @@ def main() -> int:
     onnxruntime.set_default_logger_severity(4)
     job = check_rewrites if options.rewrites else partial(check, device=options.device)
     counts: Counter[str] = Counter()
-    draw = Draw(options.seed, options.ops, options.dynamic, options.element)
+    draw = Draw(options.seed, options.ops, options.dynamic, options.long, options.element)
     for candidate, case, outcome in run(options.rounds, draw, job, options.j):
         counts[outcome.kind] += 1
         if outcome.kind in OUTCOMES[2:]:

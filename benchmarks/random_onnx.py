@@ -14,10 +14,13 @@ import onnx
 from fitting_operands import FITS
 from onnx import defs, helper, numpy_helper
 from random_operands import (
+    LONGEST_EXTENTS,
+    MOST_ELEMENTS,
     VIEWED_OPSET,
     VIEWS,
     draw_elements,
     draw_shape,
+    lengthened,
     spread,
 )
 
@@ -206,6 +209,28 @@ def with_dynamic_extents(rng: random.Random, candidate: Draft) -> Draft:
     extents = sorted({extent for array in candidate.feeds().values() for extent in array.shape})
     dynamic = frozenset(extent for extent in extents if extent > 1 and rng.random() < 0.8)
     return replace(candidate, dynamic=dynamic)
+
+
+def with_long_extents(rng: random.Random, candidate: Draft) -> Draft:
+    """Makes some extents as long as tensors of models, which take many wavefronts on GPUs.
+
+    Attributes and shapes in operands stay, so that fewer of the models are valid.
+    """
+    inputs = candidate.inputs
+    names = _names(defs.get_schema(candidate.op, candidate.opset), len(inputs))
+    extents = sorted({extent for one in inputs if one is not None for extent in one.shape})
+    extents = [extent for extent in extents if extent > 1]
+    for extent in rng.sample(extents, min(len(extents), rng.choice((1, 1, 2)))):
+        longer = rng.choice(LONGEST_EXTENTS)
+        drawn = [
+            one if one is None or OPERANDS.match(name) else lengthened(rng, one, extent, longer)
+            for one, name in zip(inputs, names, strict=True)
+        ]
+        if sum(one.size for one in drawn if one is not None) <= MOST_ELEMENTS:
+            inputs = drawn
+    if candidate.is_square:
+        inputs = [inputs[0], *inputs[:1], *inputs[2:]]
+    return replace(candidate, inputs=inputs)
 
 
 @cache

@@ -12,6 +12,9 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 EXTENTS = (1, 2, 3, 4, 5, 7)
 LONG_EXTENTS = (8, 16, 17, 33, 65)
+LONGEST_EXTENTS = (48, 64, 100, 127, 128, 257, 320, 512, 768, 1000, 1024, 1025, 2048, 4099, 8192)
+MOST_ELEMENTS = 1 << 16
+"""The most elements of a model's operands."""
 _EXTREMES = (0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e4, -1e4)
 """Floats at which functions change: zeros with signs, halves, numbers whose exponential is not."""
 _NOT_FINITE = (np.nan, np.inf, -np.inf)
@@ -28,6 +31,15 @@ def draw_shape(rng: random.Random) -> list[int]:
     elif rank and rng.random() < 0.08:
         shape[rng.randrange(rank)] = rng.choice(LONG_EXTENTS)
     return shape
+
+
+def lengthened(rng: random.Random, array: np.ndarray, extent: int, longer: int) -> np.ndarray:
+    """Repeats elements in a random order along the axes of an extent."""
+    draw = np.random.default_rng(rng.getrandbits(32))
+    for axis in range(array.ndim):
+        if array.shape[axis] == extent and array.size * longer <= 64 * MOST_ELEMENTS:
+            array = array.take(draw.integers(0, extent, longer), axis)
+    return array
 
 
 def draw_elements(rng: random.Random, shape: list[int], dtype: np.dtype[Any]) -> np.ndarray:

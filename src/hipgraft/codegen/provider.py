@@ -53,7 +53,7 @@ from hipgraft.codegen.workarounds.shared_fills import refuse_shared_fills, separ
 from hipgraft.codegen.workarounds.shared_positions import separate_positions
 from hipgraft.codegen.workarounds.signed_extremes import reorder_extremes
 from hipgraft.codegen.workarounds.undefined_lanes import freeze_arguments
-from hipgraft.ir.bindings import ir
+from hipgraft.ir.bindings import asm, ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 
 # IREE must not evaluate constants at compile time, which would run another compiler, nor once at
@@ -270,18 +270,7 @@ def _run_to_flow(
 
 
 def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Module:
-    module = session.parse(text)
-    if "torch" in text:
-        widen_sums(module)
-        keep_nans(module)
-        expand_log_sigmoids(module)
-        rewrite_remainders(module)
-        lower_torch(module)
-        order_nans(module)
-        if not on_cpu:
-            fuse_gathers(module)
-            parallelize_scatters(module)
-        separate_positions(module)
+    module = session.parse(_without_torch(text, on_cpu=on_cpu) if "torch" in text else text)
     if on_cpu:
         guard_divisions(module)
     else:
@@ -293,6 +282,26 @@ def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Modul
     if is_dynamic(signature(module)):
         check_extents(module)
     return module
+
+
+def _without_torch(text: str, *, on_cpu: bool) -> str:
+    """Lowers a module's torch ops, in a context of their own.
+
+    Once a context knows the dialect, which has two thousand ops, each canonicalization in it builds
+    patterns for them: then compiling any small graph takes a third longer.
+    """
+    module = get_session(()).parse(text)
+    widen_sums(module)
+    keep_nans(module)
+    expand_log_sigmoids(module)
+    rewrite_remainders(module)
+    lower_torch(module)
+    order_nans(module)
+    if not on_cpu:
+        fuse_gathers(module)
+        parallelize_scatters(module)
+    separate_positions(module)
+    return asm(module)
 
 
 def _schedule_text(module: ir.Module) -> str:

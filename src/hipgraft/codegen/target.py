@@ -53,14 +53,8 @@ PRODUCTS = {
 }
 """The architectures of products, by their names in lower case."""
 
-# IREE demotes f64 to f32 by default, but graphs with f64 have to compute in f64. Its inputs hold no
-# ops of frontends: loading those dialects takes a quarter of the compile time of a small graph,
-# because each canonicalization matches its patterns with each registered op.
-COMMON_FLAGS = (
-    "--iree-input-type=none",
-    "--iree-input-demote-f64-to-f32=false",
-    "--iree-opt-level=O3",
-)
+# IREE demotes f64 to f32 by default, but graphs with f64 have to compute in f64.
+COMMON_FLAGS = ("--iree-input-demote-f64-to-f32=false", "--iree-opt-level=O3")
 """The flags of all targets."""
 
 FUSE_PADDING = (
