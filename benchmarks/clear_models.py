@@ -124,11 +124,14 @@ def _fits(candidate: Draft) -> bool:
 
 
 def _fits_product(candidate: Draft) -> bool:
-    """Whether products of integers do not overflow, at which onnxruntime may saturate."""
-    x = candidate.inputs[0]
-    if x is None or x.dtype.kind not in "iu":
+    """Whether no product overflows or vanishes, whatever the order of its factors."""
+    (x, *_) = candidate.inputs
+    if x is None:
         return True
-    return bool(np.prod(np.maximum(np.abs(x.astype(np.float64)), 1)) < 1 << 31)
+    sizes = np.abs(x.astype(np.float64))
+    powers = np.log2(sizes, out=np.zeros_like(sizes), where=sizes > 0)
+    most = 31 if x.dtype.kind in "iu" else 15 if x.dtype.itemsize == 2 else 126
+    return bool(abs(powers[powers > 0].sum()) < most and abs(powers[powers < 0].sum()) < most)
 
 
 def _is_cropped(candidate: Draft) -> bool:

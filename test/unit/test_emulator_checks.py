@@ -110,8 +110,8 @@ def test_misaligned_accesses():
     assert findings(text.format("global_store_dword")) == ()
     (found,) = findings(text.format("global_atomic_add"), check=Check.ALIGNMENT)
     assert (found.kind, found.size) == ("misaligned access", 4)
-    text = "  ds_write_b64 v1, v[2:3]\n"
-    (found,) = findings(text, waves=1, check=Check.ALIGNMENT)
+    assert findings("  ds_write_b64 v1, v[2:3]\n", waves=1, check=Check.ALIGNMENT) == ()
+    (found,) = findings("  ds_add_u64 v1, v[2:3]\n", waves=1, check=Check.ALIGNMENT)
     assert (found.lane, found.address) == (1, 4)
 
 

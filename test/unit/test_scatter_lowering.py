@@ -15,6 +15,7 @@ from onnx import helper
 import hipgraft
 from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.target import Target
+from hipgraft.emulator import Check, EmulatorDevice
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
 
@@ -198,6 +199,19 @@ def test_torch_forms_that_are_left(element: str, own: str, is_left: bool) -> Non
         (op,) = [one for one in block.operations if one.operation.name == "hipdnn.fallback"]
         text = lower_container(op, Target.parse("gfx942"))
     assert ("scatter_reduce" in text) == is_left
+
+
+@requires_emulator
+@pytest.mark.parametrize("kind", ["bool", "uint8"])
+def test_the_last_element_of_any_type_is_kept(kind: str, tmp_path: Path) -> None:
+    values = operands((7, 3), 64, 0, kind)
+    path = model(tmp_path / "m.onnx", values, 0, "none")
+    with hipgraft.compile(path, target="gfx942") as program:
+        device = EmulatorDevice("gfx942", check=Check.RACES)
+        (result,) = program.run(dict(zip("xis", values, strict=True)), device=device)
+    wanted = scattered(values[0], values[1] % 7, values[2], 0, "none")
+    np.testing.assert_array_equal(result, wanted)
+    assert not device.findings
 
 
 @requires_emulator

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import hipgraft
 from hipgraft.codegen.workarounds import Workaround, without
-from hipgraft.codegen.workarounds.cpu_functions import CPU_FUNCTIONS
+from hipgraft.codegen.workarounds.inexact_functions import INEXACT_FUNCTIONS
 from hipgraft.codegen.workarounds.inexact_remainders import INEXACT_REMAINDERS
 from hipgraft.codegen.workarounds.integer_powers import INTEGER_POWERS
 from hipgraft.codegen.workarounds.log_sigmoid import LOG_SIGMOID
@@ -47,6 +47,7 @@ OPS: dict[str, tuple[list[str | float | int], Callable[[Array, Array], Array]]] 
     "fmod.Tensor": (["x", "y"], np.fmod),
     "hardshrink": (["x", 2.0], lambda x, _: np.where(np.abs(x) <= 2, 0, x)),
     "hardtanh": (["x", -1.0, 1.0], lambda x, _: np.clip(x, -1, 1)),
+    "leaky_relu": (["x", 0.0], lambda x, _: np.where(x > 0, x, x * 0)),
     "log10": (["x"], lambda x, _: np.log10(x)),
     "log_sigmoid": (["x"], lambda x, _: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))),
     "maximum": (["x", "y"], np.maximum),
@@ -129,7 +130,7 @@ def test_special_values(found: Any, name: str, extent: int | str, device: str):
 @pytest.mark.parametrize(
     ("workaround", "name"),
     [
-        (CPU_FUNCTIONS, "atan2"),
+        (INEXACT_FUNCTIONS, "atan2"),
         (INEXACT_REMAINDERS, "fmod.Tensor"),
         (INTEGER_POWERS, "pow.Tensor_Scalar"),
         (LOG_SIGMOID, "log_sigmoid"),

@@ -35,9 +35,9 @@ from hipgraft.codegen.objects.code_object import (
 from hipgraft.codegen.objects.elf_note import without_access_qualifiers
 from hipgraft.codegen.objects.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
-from hipgraft.codegen.workarounds.cpu_functions import expand_functions
-from hipgraft.codegen.workarounds.cpu_powers import expand_powers
 from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
+from hipgraft.codegen.workarounds.inexact_functions import expand_functions
+from hipgraft.codegen.workarounds.inexact_powers import expand_powers
 from hipgraft.codegen.workarounds.inexact_remainders import rewrite_remainders
 from hipgraft.codegen.workarounds.integer_division import guard_divisions
 from hipgraft.codegen.workarounds.integer_powers import expand_integer_powers
@@ -177,7 +177,7 @@ def _compile_for_cpu(
     text: str, target: Target, flags: tuple[str, ...], save_temps: Temps | None
 ) -> Kernel:
     session = get_session(flags)
-    module = _parse(session, text, on_cpu=True)
+    module = _parse(session, text, target.kind)
     kind, host = signature(module), ""
     _run_to_flow(session, module, text, flags)
     separate_fills(module)
@@ -222,10 +222,10 @@ def _translated(
     text: str, target: Target, flags: tuple[str, ...]
 ) -> tuple[IreeSession, ir.Module, ir.FunctionType]:
     """Compiles up to the phase after which the launch of each dispatch is known."""
-    session, module, kind = _formed_dispatches(text, flags)
+    session, module, kind = _formed_dispatches(text, target, flags)
     if has_lone_padding(module):
         flags = turned_off(flags, FUSE_PADDING)
-        session, module, kind = _formed_dispatches(text, flags)
+        session, module, kind = _formed_dispatches(text, target, flags)
     is_tiled = _TILINGS[target.kind](module, target)
     try:
         _schedule(session, module)
@@ -233,7 +233,7 @@ def _translated(
         if not is_tiled:
             raise
         # IREE may fail with these tile sizes and succeed with its own.
-        session, module, kind = _formed_dispatches(text, flags)
+        session, module, kind = _formed_dispatches(text, target, flags)
         _schedule(session, module)
     return session, module, kind
 
@@ -246,11 +246,11 @@ def _schedule(session: IreeSession, module: ir.Module) -> None:
 
 
 def _formed_dispatches(
-    text: str, flags: tuple[str, ...]
+    text: str, target: Target, flags: tuple[str, ...]
 ) -> tuple[IreeSession, ir.Module, ir.FunctionType]:
     """Compiles up to the phase after which the computation of each dispatch is known."""
     session = get_session((*flags, *SCHEDULE_FLAGS))
-    module = _parse(session, text)
+    module = _parse(session, text, target.kind)
     kind = signature(module)
     add_result_buffers(module)
     _run_to_flow(session, module, text, flags)
@@ -269,22 +269,24 @@ def _run_to_flow(
     read_whole_sources(module)
 
 
-def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Module:
-    module = session.parse(_without_torch(text, on_cpu=on_cpu) if "torch" in text else text)
-    if on_cpu:
+def _parse(session: IreeSession, text: str, kind: TargetKind) -> ir.Module:
+    module = session.parse(_without_torch(text, kind) if "torch" in text else text)
+    if kind is TargetKind.CPU:
         guard_divisions(module)
     else:
         reorder_extremes(module)
         separate_widening(module)
     expand_integer_powers(module)
-    expand_functions(module, only_constants=not on_cpu)
-    expand_powers(module, only_constants=not on_cpu)
+    # On AMDGPU, the functions of ROCm's device library run.
+    only_constants = kind is TargetKind.AMDGPU
+    expand_functions(module, only_constants=only_constants)
+    expand_powers(module, only_constants=only_constants)
     if is_dynamic(signature(module)):
         check_extents(module)
     return module
 
 
-def _without_torch(text: str, *, on_cpu: bool) -> str:
+def _without_torch(text: str, kind: TargetKind) -> str:
     """Lowers a module's torch ops, in a context of their own.
 
     Once a context knows the dialect, which has two thousand ops, each canonicalization in it builds
@@ -297,7 +299,7 @@ def _without_torch(text: str, *, on_cpu: bool) -> str:
     rewrite_remainders(module)
     lower_torch(module)
     order_nans(module)
-    if not on_cpu:
+    if kind is not TargetKind.CPU:
         fuse_gathers(module)
         parallelize_scatters(module)
     separate_positions(module)

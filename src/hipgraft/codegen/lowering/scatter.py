@@ -64,7 +64,7 @@ def lower_scatter(
     if reduced and (reduced[0] not in _MODES or not reduced[1]):
         return None
     x, index, source = (copier.tensor(op.operands[at], lowering) for at in (0, 2, 3))
-    if x.element == "i1" or ",ui" in str(op.results[0].type):
+    if reduced and (x.element == "i1" or ",ui" in str(op.results[0].type)):
         return None
     dim %= x.rank
     fits = [

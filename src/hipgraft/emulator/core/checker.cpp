@@ -68,8 +68,8 @@ void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 s
              bool in_lds) {
   Checker& checker = *w.E->checker;
   const Site site = site_of(w, access);
-  // The HSA runtime allows loads and stores of global memory at any address, but not atomics.
-  u32 unit = !in_lds && access != ATOMIC ? 1 : size == 12 ? 16 : size;
+  // The HSA runtime allows loads and stores at any address, also of LDS, but not atomics.
+  u32 unit = access != ATOMIC ? 1 : size;
   if ((checker.checks & CHECK_ALIGNMENT) && address % unit)
     add_finding(w, FINDING_MISALIGNED, lane, address, size, nullptr);
   const Site* racing = nullptr;

@@ -208,6 +208,10 @@ def _relu6(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 def _leaky_relu(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     slope = float(op.constant(1))
+    if slope == 0:
+        raise Declined(
+            "zero-slope", "the slope 0 makes minus infinity NaN, hipDNN's ReLU makes it 0"
+        )
     tensor = op.float_tensor(0)
     result = converter.pointwise(
         "relu_fwd", [tensor], op.result_element(), relu_lower_clip=0.0, relu_lower_clip_slope=slope

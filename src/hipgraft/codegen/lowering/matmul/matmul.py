@@ -31,6 +31,7 @@ from hipgraft.codegen.workarounds.batched_rows import batch_of, has_innermost_ro
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
 from hipgraft.codegen.workarounds.few_rows import SPARSE_ROWS, TILE_ROWS, rows_to_add
 from hipgraft.codegen.workarounds.transposed_depth import masked_in_depth
+from hipgraft.codegen.workarounds.unmasked_rows import with_whole_depth
 from hipgraft.dialects.hipdnn import MatmulOp
 from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.tensors import element_of, shape_of
@@ -187,6 +188,7 @@ def multiply(
         dims = (*(dim for dim in wanted if dim not in last), *last)
     a, b = (_squeeze(emitter, value, batch) for value in (a, b))
     if batch:
+        a, b = with_whole_depth(emitter, a, b)
         a = masked_in_depth(emitter, a, b)
     stored = tuple(kept.index(dim) for dim in dims)
     form = Tensor("", tuple(shape[dim] for dim in kept), accumulator, stored)

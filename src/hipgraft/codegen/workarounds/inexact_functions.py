@@ -1,4 +1,4 @@
-"""Expands functions of floats on the CPU: range reduction, cancellation, overflow, short floats."""
+"""Functions of floats where no device library has them: range reduction, overflow, short floats."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hipgraft.codegen.workarounds.float_builder import (
 )
 from hipgraft.ir.bindings import ir
 
-CPU_FUNCTIONS = Workaround(
-    name="cpu-functions",
+INEXACT_FUNCTIONS = Workaround(
+    name="inexact-functions",
     fault="`math.sin`, `cos` and `tan` reduce an angle by one constant of 32 bits: errors grow "
     "with it, from 3e-4 at 10,000 to results far beyond 1. `math.asinh` is `log(x + sqrt(x * x + "
     "1))`, which cancels for negative numbers (infinite from -4,000 on); `acosh`, `sinh` and "
@@ -25,7 +25,7 @@ CPU_FUNCTIONS = Workaround(
     "to 40 ulp; `atan2` is NaN of zeros and of infinities, and ignores the sign of 0. `log10`, and "
     "`sin`, `cos`, `tanh`, `asin`, `acos`, `atan` and `erf` of `f64`, do not link.",
     effect=Effect.WRONG,
-    targets="CPU; constants on all",
+    targets="CPU, CUDA; constants on all",
     remedy="Angles are reduced in `f64` by pi/2 in three parts; hyperbolic functions are computed "
     "by `log1p`, `expm1` and halved exponents, `atan` by its series after a quarter or an eighth "
     "turn, `atan2` by `atan` of the first octant, `erf` by its series about 0 and an approximation "
@@ -284,7 +284,7 @@ def expand_functions(module: ir.Module, *, only_constants: bool) -> int:
         module: module after torch ops were lowered.
         only_constants: whether to replace only functions of constants, which IREE evaluates.
     """
-    if not CPU_FUNCTIONS.is_on:
+    if not INEXACT_FUNCTIONS.is_on:
         return 0
     found = functions(module, {*_FUNCTIONS, *_TRIGONOMETRIC}, only_constants=only_constants)
     return sum(map(_expand, found))

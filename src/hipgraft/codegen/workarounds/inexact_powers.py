@@ -1,4 +1,4 @@
-"""Powers of floats on the CPU: negative bases, infinities, and integers."""
+"""Powers of floats where no device library has them: negative bases, infinities, and integers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hipgraft.codegen.workarounds.float_builder import (
 )
 from hipgraft.ir.bindings import arith_d, ir
 
-CPU_POWERS = Workaround(
-    name="cpu-powers",
+INEXACT_POWERS = Workaround(
+    name="inexact-powers",
     fault="`math.powf` is `exp(y * log(x))`, except for exponents such as 2 and 3 that are "
     "constants: a power of a negative number is NaN, also of an even exponent. In `f32` it is "
     "off by about |y * log(x)| ulp, so that integer powers of integers are not integers.",
     effect=Effect.WRONG,
-    targets="CPU; constants on all",
+    targets="CPU, CUDA; constants on all",
     remedy="Small constant exponents are products; others are computed in `f64` from the bits of "
     "the base, with the sign and the special values of C's `pow`.",
 )
@@ -42,7 +42,7 @@ def expand_powers(module: ir.Module, *, only_constants: bool) -> int:
         module: after torch ops were lowered.
         only_constants: only where operands are constants, which the compiler evaluates.
     """
-    if not CPU_POWERS.is_on:
+    if not INEXACT_POWERS.is_on:
         return 0
     found = functions(module, {"math.powf"}, only_constants=only_constants)
     return sum(map(_expand, found))

@@ -12,8 +12,10 @@ from emulator import requires_emulator
 from onnx import TensorProto, helper, numpy_helper, save
 
 import hipgraft
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds import without
-from hipgraft.codegen.workarounds.cpu_functions import CPU_FUNCTIONS
+from hipgraft.codegen.workarounds.inexact_functions import INEXACT_FUNCTIONS
 from hipgraft.service import CompileService, InProcess, use_service
 
 pytestmark = pytest.mark.slow
@@ -125,9 +127,30 @@ def test_constants_of_a_gpu(tmp_path: Path):
 def test_the_compiler_has_the_fault(tmp_path: Path):
     x = np.array([5e6, -5000.0, 88.9], np.float32)
     names = ["Sin", "Asinh", "Cosh"]
-    with without(CPU_FUNCTIONS), CompileService(InProcess()) as service, use_service(service):
+    with without(INEXACT_FUNCTIONS), CompileService(InProcess()) as service, use_service(service):
         found = computed(tmp_path / "m.onnx", names, x)
     for index, name in enumerate(names):
         want = float(FUNCTIONS[name](float(x[index])))
-        message = f"the compiler computes {name}: remove the workaround cpu-functions"
+        message = f"the compiler computes {name}: remove the workaround inexact-functions"
         assert not np.isclose(found[name][index], want, rtol=1e-4), message
+
+
+def test_cuda_has_no_library_for_functions_either():
+    text = """
+    #map = affine_map<(i) -> (i)>
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %empty = tensor.empty() : tensor<4xf32>
+      %r = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+          ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
+      ^bb0(%a: f32, %b: f32):
+        %c = math.sin %a : f32
+        linalg.yield %c : f32
+      } -> tensor<4xf32>
+      return %r : tensor<4xf32>
+    }"""
+    target = Target.parse("sm_80")
+    (code,) = compile_text(text, target).objects
+    with without(INEXACT_FUNCTIONS):
+        (plain,) = compile_text(text, target).objects
+    assert b"mul.rn.f64" in code
+    assert b".f64" not in plain
