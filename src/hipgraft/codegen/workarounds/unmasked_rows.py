@@ -1,28 +1,29 @@
-"""Batches of products whose right matrices end within a tile in both dims, and 1x1 convolutions."""
+"""Batches of products whose matrices end within a tile in both dims, and 1x1 convolutions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import resized
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds import Effect, Workaround
-from hipgraft.ir.element_types import bit_width, is_float
+from hipgraft.codegen.workarounds.few_rows import SPARSE_DEPTH, SPARSE_ROWS
+from hipgraft.ir.element_types import bit_width
 
 UNMASKED_ROWS = Workaround(
     name="unmasked-rows",
-    fault="If K is no multiple of the matrix instructions' depth, nor N of a vector, the mask of "
-    "the right matrices' rows past K is lost (`vector.shape_cast` of a `vector.create_mask` drops "
-    "a dim of extent 1 whose bound is 0): rows of the batch's next matrix are read. The zeros of "
-    "the left matrix multiply them, so that a NaN or an infinity of one matrix makes the results "
-    "of another NaN.",
+    fault="If K is no multiple of the matrix instructions' depth, nor the innermost extent of one "
+    "of a vector, the mask of a matrix's rows past K is lost (`vector.shape_cast` of a "
+    "`vector.create_mask` drops a dim of extent 1 whose bound is 0): rows of the batch's next "
+    "matrix are read. If the mask of the other matrix is lost, too, results are wrong; else its "
+    "zeros multiply what is read, so that a NaN or an infinity of one matrix makes the results of "
+    "another NaN.",
     effect=Effect.WRONG,
     targets="AMDGPU",
-    remedy="K is padded with zeros, in the right matrices by a dispatch of its own. In a "
-    "convolution with a 1x1 window, K are the channels, and N the positions.",
+    remedy="K is padded with zeros, in such a matrix by a dispatch of its own. In a convolution "
+    "with a 1x1 window, K are the channels, and the innermost extent is that of the positions.",
 )
 
 _VECTOR_BITS = 128
@@ -33,19 +34,28 @@ _DEPTHS = {32: 4, 16: 16, 8: 32}
 _TILE = 32
 """Results in each dim of the instruction of half that depth, which gfx9 has for 16 bits."""
 
+_SPARSE_STEP = 256
+"""Elements of K that instructions for sparse matrices of 16 bits read at a time."""
+
 
 def with_whole_depth(emitter: Emitter, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the factors with K padded where the right matrices' rows past K would be read.
+    """Returns the factors with K padded where rows past K would be read.
 
     Args:
         emitter: emitter that receives the ops.
         a: left matrices [batch..., M, K].
         b: right matrices [batch..., K, N].
     """
-    is_by_rows = b.dims[-1:] == (b.rank - 1,)
-    shape = (*b.shape[:-2], a.shape[-2], *b.shape[-2:])
-    more = _rows_to_add(emitter.target, b.element, shape) if is_by_rows else 0
-    return resized(emitter, a, a.rank - 1, more), _apart(emitter, b, b.rank - 2, more)
+    rows, depth, columns = *a.shape[-2:], b.shape[-1]
+    is_left = _is_by_depth(a, a.rank - 1, a.rank - 2) and _is_partial(a, rows)
+    is_right = _is_by_depth(b, b.rank - 2, b.rank - 1) and _is_partial(b, columns)
+    if not is_left and not is_right:
+        return a, b
+    more = _depth_to_add(emitter.target, b.element, rows, depth, columns)
+    return (
+        _padded(emitter, a, a.rank - 1, more, is_apart=is_left),
+        _padded(emitter, b, b.rank - 2, more, is_apart=is_right),
+    )
 
 
 def with_whole_channels(
@@ -60,24 +70,38 @@ def with_whole_channels(
         dim: the dim of the channels.
         positions: number of positions of the result that are next to each other in memory.
     """
-    shape = (*x.shape[:dim], *w.shape[dim - 1 : dim + 1], positions)
-    more = _rows_to_add(emitter.target, x.element, shape)
-    return _apart(emitter, x, dim, more), resized(emitter, w, dim, more)
+    if math.prod(x.shape[:dim]) == 1 or not _is_partial(x, positions):
+        return x, w
+    filters, channels = w.shape[dim - 1 : dim + 1]
+    more = _depth_to_add(emitter.target, x.element, filters, channels, positions)
+    return (
+        _padded(emitter, x, dim, more, is_apart=True),
+        _padded(emitter, w, dim, more, is_apart=False),
+    )
 
 
-def _apart(emitter: Emitter, value: Tensor, dim: int, more: int) -> Tensor:
+def _is_by_depth(value: Tensor, depth: int, other: int) -> bool:
+    """Whether a batch of matrices has rows past K, in memory, that are of the next matrix."""
+    stored = [dim for dim in value.dims if dim in (depth, other)]
+    return stored == [depth, other] and math.prod(value.shape[:-2]) > 1
+
+
+def _is_partial(value: Tensor, extent: int) -> bool:
+    return extent * (bit_width(value.element) or 0) % _VECTOR_BITS > 0
+
+
+def _padded(emitter: Emitter, value: Tensor, dim: int, more: int, *, is_apart: bool) -> Tensor:
+    wide = resized(emitter, value, dim, more)
     # IREE would fuse the padding into the product, and lose its mask.
-    return emitter.barrier(resized(emitter, value, dim, more)) if more else value
+    return emitter.barrier(wide) if is_apart and more else wide
 
 
 @UNMASKED_ROWS.avoids
-def _rows_to_add(target: Target, element: str, shape: Sequence[int]) -> int:
-    """The number of rows to add to the right matrices of a product [batch..., M, K, N]."""
-    *batch, rows, depth, columns = shape
+def _depth_to_add(target: Target, element: str, rows: int, depth: int, columns: int) -> int:
+    if element not in target.matrix_elements | target.matrix_bytes:
+        return 0
     bits = bit_width(element) or 0
-    if math.prod(batch) == 1 or columns * bits % _VECTOR_BITS == 0:
-        return 0
-    if not is_float(element) or element not in target.matrix_elements | target.matrix_bytes:
-        return 0
+    if bits == 16 and rows in SPARSE_ROWS and depth % SPARSE_DEPTH == 0:
+        return -depth % _SPARSE_STEP
     is_wide = target.is_gfx9 and bits == 16 and min(rows, columns) > _TILE
     return -depth % (_DEPTHS[bits] // 2 if is_wide else _DEPTHS[bits])

@@ -30,7 +30,6 @@ from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.batched_rows import batch_of, has_innermost_rows
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
 from hipgraft.codegen.workarounds.few_rows import SPARSE_ROWS, TILE_ROWS, rows_to_add
-from hipgraft.codegen.workarounds.transposed_depth import masked_in_depth
 from hipgraft.codegen.workarounds.unmasked_rows import with_whole_depth
 from hipgraft.dialects.hipdnn import MatmulOp
 from hipgraft.ir.element_types import bit_width
@@ -189,7 +188,6 @@ def multiply(
     a, b = (_squeeze(emitter, value, batch) for value in (a, b))
     if batch:
         a, b = with_whole_depth(emitter, a, b)
-        a = masked_in_depth(emitter, a, b)
     stored = tuple(kept.index(dim) for dim in dims)
     form = Tensor("", tuple(shape[dim] for dim in kept), accumulator, stored)
     product = _contract(emitter, a, b, emitter.filled(form, 0))
