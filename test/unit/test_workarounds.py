@@ -277,6 +277,14 @@ def separate_matrices(
     return case
 
 
+def separate_images(w: Sequence[int], element: str = "f16", stride: int = 1) -> Case:
+    """Images, the second of which is of NaN."""
+    case = conv_case("separate", (3, 30, 13, 13), w, element, stride=[stride, stride])
+    case.inputs[0][1] = np.nan
+    case.expected[0][1] = np.nan
+    return case
+
+
 def transposed_sum() -> Case:
     """A sum and its positive part, of which the rows across memory are then averaged."""
     a, b = (random.uniform(-1, 1, (64, 256)).astype(np.float32) for _ in range(2))
@@ -472,6 +480,9 @@ UNMASKED = {
     "right-bf16": ("gfx1201", lambda: separate_matrices("bf16")),
     "left-f32": ("gfx942", lambda: separate_matrices("f32", 49, 64, is_left=True)),
     "left-f16": ("gfx1100", lambda: separate_matrices("f16", 49, 64, is_left=True)),
+    "channels": ("gfx942", lambda: separate_images((20, 30, 1, 1))),
+    "channels-strided": ("gfx1100", lambda: separate_images((20, 30, 1, 1), stride=2)),
+    "channels-grouped": ("gfx942", lambda: separate_images((60, 5, 1, 1), "f32")),
     "both": ("gfx1100", lambda: matmul_case("both", (3, 6, 9), (3, 9, 6), "f16", transposed="a")),
 }
 

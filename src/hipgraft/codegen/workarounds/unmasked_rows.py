@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import resized
@@ -59,20 +60,22 @@ def with_whole_depth(emitter: Emitter, a: Tensor, b: Tensor) -> tuple[Tensor, Te
 
 
 def with_whole_channels(
-    emitter: Emitter, x: Tensor, w: Tensor, dim: int, positions: int
+    emitter: Emitter, x: Tensor, w: Tensor, dim: int, result: Sequence[int], stride: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
     """Returns the operands of a convolution with channels padded where others would be read.
 
     Args:
         emitter: emitter that receives the ops.
         x: activations [N, C, spatial...] or [N, G, C / G, spatial...], in this order.
-        w: filters [K, C, 1...] or [G, K / G, C / G, 1...].
+        w: filters [K, C, window...] or [G, K / G, C / G, window...].
         dim: the dim of the channels.
-        positions: number of positions of the result that are next to each other in memory.
+        result: shape of the result [N, K, spatial...] or [N, G, K / G, spatial...].
+        stride: steps of the window, per spatial dim.
     """
-    if math.prod(x.shape[:dim]) == 1 or not _is_partial(x, positions):
+    filters, channels, *window = w.shape[dim - 1 :]
+    positions = math.prod(result[dim + 1 :]) if max(stride) == 1 else result[-1]
+    if max(window) > 1 or math.prod(x.shape[:dim]) == 1 or not _is_partial(x, positions):
         return x, w
-    filters, channels = w.shape[dim - 1 : dim + 1]
     more = _depth_to_add(emitter.target, x.element, filters, channels, positions)
     return (
         _padded(emitter, x, dim, more, is_apart=True),

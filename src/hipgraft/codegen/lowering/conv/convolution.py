@@ -167,19 +167,10 @@ def _convolved(
     if order == first and is_tiled(x, w, result, lowering.target):
         return convolve_in_tiles(emitter, params, x, w, init)
     if order == first:
-        x, w = _with_whole_channels(emitter, params, x, w, 1, result)
+        x, w = with_whole_channels(emitter, x, w, 1, result.shape, params.stride)
     name, filter_order = (_CHANNELS_LAST if order == last else _CHANNELS_FIRST)[x.rank - 2]
     operands = [x, _ordered(lowering, w, filter_order)]
     return emitter.named("conv", name, operands, init, params.text)
-
-
-def _with_whole_channels(
-    emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, dim: int, result: Tensor
-) -> tuple[Tensor, Tensor]:
-    if not has_unit_window(w.shape[dim - 1 :]):
-        return x, w
-    positions = result.shape[dim + 1 :] if max(params.stride) == 1 else result.shape[-1:]
-    return with_whole_channels(emitter, x, w, dim, math.prod(positions))
 
 
 def _fails_as_convolution(
@@ -234,7 +225,7 @@ def _grouped(lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, init:
         emitter.reshape(value, shape)
         for value, shape in ((x, split_x), (w, split_w), (init, split_y))
     )
-    x, w = _with_whole_channels(emitter, params, x, w, 2, y)
+    x, w = with_whole_channels(emitter, x, w, 2, split_y, params.stride)
     more = group_filters_to_add(lowering.target, x.element, split_w[1])
     if more:
         w = resized(emitter, w, 1, more)
