@@ -370,7 +370,10 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     "small-float-to-integer": ("cpu", integers_of_floats),
     "transposed-results": ("gfx1100", transposed_sum),
     "undefined-lanes": ("gfx1100", tanh_of_padded_product),
-    "unmasked-rows": ("gfx942", separate_matrices),
+    "unmasked-rows": (
+        "gfx1100",
+        lambda: matmul_case("depth", (3, 6, 9), (3, 9, 6), "f16", transposed="a"),
+    ),
     "weight-gradient": ("gfx942", long_gradient),
     "zero-factors": ("gfx1100", lambda: product_by(0)),
 }
@@ -483,7 +486,7 @@ UNMASKED = {
     "channels": ("gfx942", lambda: separate_images((20, 30, 1, 1))),
     "channels-strided": ("gfx1100", lambda: separate_images((20, 30, 1, 1), stride=2)),
     "channels-grouped": ("gfx942", lambda: separate_images((60, 5, 1, 1), "f32")),
-    "both": ("gfx1100", lambda: matmul_case("both", (3, 6, 9), (3, 9, 6), "f16", transposed="a")),
+    "right-gfx942": ("gfx942", separate_matrices),
 }
 
 
