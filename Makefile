@@ -13,7 +13,7 @@ PYTEST := $(BIN)/pytest -n 3 --dist=loadfile --no-loadscope-reorder
 # Tests and tools start each other by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-# Else each of many processes compiles all modules that it imports.
+# Otherwise each of many processes recompiles every Python module that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 ROUNDS := 200

@@ -125,13 +125,13 @@ def _fits(candidate: Draft) -> bool:
 
 def _fits_product(candidate: Draft) -> bool:
     """Whether no product overflows or vanishes, whatever the order of its factors."""
-    (x, *_) = candidate.inputs
+    x = candidate.inputs[0]
     if x is None:
         return True
     sizes = np.abs(x.astype(np.float64))
     powers = np.log2(sizes, out=np.zeros_like(sizes), where=sizes > 0)
     most = 31 if x.dtype.kind in "iu" else 15 if x.dtype.itemsize == 2 else 126
-    return bool(abs(powers[powers > 0].sum()) < most and abs(powers[powers < 0].sum()) < most)
+    return bool(np.maximum(powers, 0).sum() < most and np.minimum(powers, 0).sum() > -most)
 
 
 def _is_cropped(candidate: Draft) -> bool:

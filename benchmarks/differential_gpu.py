@@ -5,9 +5,9 @@
     python benchmarks/differential_gpu.py run DIR [--device cuda] [-j 8]
 
 `prepare` draws the models of `differential.py`, compiles each for the GPU, and stores it in DIR
-with inputs and expected results. `run` needs no compiler: numpy, ml_dtypes and this source. It runs
-each model several times in a process of its own: wavefronts that race for memory do so in a new
-order each time, which the emulator cannot show. The status is 1 if a result is wrong.
+with inputs and expected results. `run` needs no compiler, only NumPy, ml_dtypes, what bundles need,
+and this source. It runs each model three times in a process of its own, because races may show in
+one run only. The status is 1 if a model is wrong, crashes or hangs.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from hipgraft.onnx_backend.cases import Case, Outcome
 
 RUNS = 3
+WRONG = 3
+"""The status of the process that runs one model, if a result is wrong."""
 MOST_RESULTS = 1 << 17
-"""The most elements of a model's results, which travel."""
+"""The most elements in the results of a model, which are copied to the other machine."""
 SECONDS = 60
-"""The time that the runs of one model may take."""
+"""The longest time for the runs of one model."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -119,12 +121,12 @@ def run_apart(path: Path, device: str) -> tuple[str, str]:
     except subprocess.TimeoutExpired:
         return "timeout", f"more than {SECONDS} s"
     lines = (done.stderr + done.stdout).strip().splitlines()
-    kind = "abort" if done.stderr else "wrong" if done.returncode else "pass"
+    kind = {0: "pass", WRONG: "wrong"}.get(done.returncode, "abort")
     return kind, lines[-1] if lines else ""
 
 
 def run(path: Path, device: str) -> int:
-    """Runs a model; returns 1 and prints the reason if a result is wrong."""
+    """Runs a model; prints the reason and returns `WRONG` if a result is wrong."""
     from hipgraft.runtime import comparison
     from hipgraft.runtime.bundle import Bundle
     from hipgraft.runtime.devices import open_device
@@ -140,7 +142,7 @@ def run(path: Path, device: str) -> int:
                 found = comparison.compare(got, want, bound, atol)
                 if got.dtype != want.dtype or not found.ok:
                     print(f"run {index}, result {number}: {got.dtype}, {found}")
-                    return 1
+                    return WRONG
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from fitting_operands import FITS
 from onnx import defs, helper, numpy_helper
 from random_operands import (
     LONGEST_EXTENTS,
-    MOST_ELEMENTS,
+    LONGEST_SIZE,
     VIEWED_OPSET,
     VIEWS,
     draw_elements,
@@ -212,24 +213,29 @@ def with_dynamic_extents(rng: random.Random, candidate: Draft) -> Draft:
 
 
 def with_long_extents(rng: random.Random, candidate: Draft) -> Draft:
-    """Makes some extents as long as tensors of models, which take many wavefronts on GPUs.
+    """Makes one or two extents as long as those of real models, so that kernels need many waves.
 
-    Attributes and shapes in operands stay, so that fewer of the models are valid.
+    Attributes and operands that are shapes or axes stay, so that fewer of the models are valid.
     """
-    inputs = candidate.inputs
+    inputs = list(candidate.inputs)
     names = _names(defs.get_schema(candidate.op, candidate.opset), len(inputs))
-    extents = sorted({extent for one in inputs if one is not None for extent in one.shape})
-    extents = [extent for extent in extents if extent > 1]
+    places = [
+        index
+        for index, (one, name) in enumerate(zip(inputs, names, strict=True))
+        if one is not None and not OPERANDS.match(name)
+    ]
+    extents = sorted({extent for index in places for extent in inputs[index].shape if extent > 1})
     for extent in rng.sample(extents, min(len(extents), rng.choice((1, 1, 2)))):
         longer = rng.choice(LONGEST_EXTENTS)
-        drawn = [
-            one if one is None or OPERANDS.match(name) else lengthened(rng, one, extent, longer)
-            for one, name in zip(inputs, names, strict=True)
+        sizes = [
+            math.prod(longer if each == extent else each for each in inputs[index].shape)
+            for index in places
         ]
-        if sum(one.size for one in drawn if one is not None) <= MOST_ELEMENTS:
-            inputs = drawn
+        if sum(sizes) <= LONGEST_SIZE:
+            for index in places:
+                inputs[index] = lengthened(rng, inputs[index], extent, longer)
     if candidate.is_square:
-        inputs = [inputs[0], *inputs[:1], *inputs[2:]]
+        inputs[1] = inputs[0]
     return replace(candidate, inputs=inputs)
 
 

@@ -13,8 +13,8 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 EXTENTS = (1, 2, 3, 4, 5, 7)
 LONG_EXTENTS = (8, 16, 17, 33, 65)
 LONGEST_EXTENTS = (48, 64, 100, 127, 128, 257, 320, 512, 768, 1000, 1024, 1025, 2048, 4099, 8192)
-MOST_ELEMENTS = 1 << 16
-"""The most elements of a model's operands."""
+LONGEST_SIZE = 1 << 16
+"""The most elements of all operands of a model with such extents."""
 _EXTREMES = (0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e4, -1e4)
 """Floats at which functions change: zeros with signs, halves, numbers whose exponential is not."""
 _NOT_FINITE = (np.nan, np.inf, -np.inf)
@@ -37,7 +37,7 @@ def lengthened(rng: random.Random, array: np.ndarray, extent: int, longer: int) 
     """Repeats elements in a random order along the axes of an extent."""
     draw = np.random.default_rng(rng.getrandbits(32))
     for axis in range(array.ndim):
-        if array.shape[axis] == extent and array.size * longer <= 64 * MOST_ELEMENTS:
+        if array.shape[axis] == extent:
             array = array.take(draw.integers(0, extent, longer), axis)
     return array
 

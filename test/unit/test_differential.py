@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import random
 import subprocess
 import sys
 from functools import partial
@@ -12,6 +14,9 @@ import numpy as np
 import onnxruntime
 import pytest
 from benchmark_modules import BENCHMARKS, benchmark
+from emulator import requires_emulator
+
+from hipgraft.emulator import EmulatorDevice
 
 REWRITES = 30
 PROGRAMS = 3
@@ -64,6 +69,53 @@ def test_extents_are_symbolic_and_tensors_narrow(differential):
     assert [dim.dim_param or dim.dim_value for dim in dims] == [1, "d3", 4]
     assert [array.dtype for array in (*case.inputs, *case.wanted)] == [np.float16, np.float16]
     np.testing.assert_array_equal(case.wanted[0], np.zeros((1, 3, 4)))  # constants are rounded
+
+
+def test_operands_are_lengthened_together():
+    """Without compiling: equal extents stay equal, and operands that are shapes stay."""
+    models = benchmark("random_onnx")
+    x, y = np.arange(12.0).reshape(3, 4), np.arange(4.0)
+    added = models.Draft("Add", 21, {}, [x, y], [False, False])
+    reshaped = models.Draft("Reshape", 21, {}, [x, np.array([4, 3, 1, 1])], [False, True])
+    for seed in range(10):
+        long, other = models.with_long_extents(random.Random(seed), added).inputs
+        assert long.size > x.size
+        assert long.size + other.size <= models.LONGEST_SIZE
+        assert other.shape == long.shape[1:]
+        assert set(long.shape) <= {3, 4, *models.LONGEST_EXTENTS}
+        kept = models.with_long_extents(random.Random(seed), reshaped).inputs[1]
+        np.testing.assert_array_equal(kept, reshaped.inputs[1])
+
+
+@requires_emulator
+def test_findings_of_the_emulator_are_wrong(differential, monkeypatch):
+    candidate = differential.Draft("Relu", 21, {}, [np.ones(2, np.float32)], [False])
+    case = differential.case_of(candidate, "relu")
+    assert differential.check(case, device="emulator:gfx942").kind == "pass"
+    monkeypatch.setattr(EmulatorDevice, "findings", ["a race"])
+    outcome = differential.check(case, device="emulator:gfx942")
+    assert (outcome.kind, outcome.detail) == ("wrong", "a race")
+
+
+@requires_emulator
+def test_models_run_where_there_is_no_compiler(tmp_path):
+    script = BENCHMARKS / "differential_gpu.py"
+
+    def done(action: str, *options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(script), action, str(tmp_path), *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    prepared = done("prepare", "--rounds=2", "--seed=1", "--ops=^(Relu|Abs)$", "--target=gfx942")
+    assert (prepared.returncode, prepared.stdout) == (0, "2 pass\n")
+    assert done("run", "--device=emulator").stdout == "2 pass\n"
+    spoiled, missing = sorted(tmp_path.glob("*.pickle"))
+    inputs, wanted, *tolerances = pickle.loads(spoiled.read_bytes())
+    wrong = [np.ones_like(one) + one for one in wanted]
+    spoiled.write_bytes(pickle.dumps((inputs, wrong, *tolerances)))
+    missing.unlink()
+    run = done("run", "--device=emulator")
+    assert run.returncode == 1
+    assert [line.partition(":")[0] for line in run.stdout.splitlines()[:2]] == ["wrong", "abort"]
 
 
 @pytest.mark.slow

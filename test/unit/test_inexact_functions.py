@@ -14,8 +14,9 @@ from onnx import TensorProto, helper, numpy_helper, save
 import hipgraft
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.codegen.workarounds import without
+from hipgraft.codegen.workarounds import Workaround, without
 from hipgraft.codegen.workarounds.inexact_functions import INEXACT_FUNCTIONS
+from hipgraft.codegen.workarounds.inexact_powers import INEXACT_POWERS
 from hipgraft.service import CompileService, InProcess, use_service
 
 pytestmark = pytest.mark.slow
@@ -135,22 +136,27 @@ def test_the_compiler_has_the_fault(tmp_path: Path):
         assert not np.isclose(found[name][index], want, rtol=1e-4), message
 
 
-def test_cuda_has_no_library_for_functions_either():
-    text = """
+@pytest.mark.parametrize(
+    ("op", "workaround"),
+    [("math.sin %a", INEXACT_FUNCTIONS), ("math.powf %a, %a", INEXACT_POWERS)],
+    ids=["functions", "powers"],
+)
+def test_cuda_has_no_device_library_either(op: str, workaround: Workaround):
+    text = f"""
     #map = affine_map<(i) -> (i)>
-    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
       %empty = tensor.empty() : tensor<4xf32>
-      %r = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
-          ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
+      %r = linalg.generic {{indexing_maps = [#map, #map], iterator_types = ["parallel"]}}
+          ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {{
       ^bb0(%a: f32, %b: f32):
-        %c = math.sin %a : f32
+        %c = {op} : f32
         linalg.yield %c : f32
-      } -> tensor<4xf32>
+      }} -> tensor<4xf32>
       return %r : tensor<4xf32>
-    }"""
+    }}"""
     target = Target.parse("sm_80")
     (code,) = compile_text(text, target).objects
-    with without(INEXACT_FUNCTIONS):
+    with without(workaround):
         (plain,) = compile_text(text, target).objects
     assert b"mul.rn.f64" in code
     assert b".f64" not in plain

@@ -9,8 +9,6 @@ import pytest
 from onnx import helper, numpy_helper, save
 
 import hipgraft
-from hipgraft.codegen.provider import compile_text
-from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds import without
 from hipgraft.codegen.workarounds.inexact_powers import INEXACT_POWERS
 from hipgraft.service import CompileService, InProcess, use_service
@@ -78,24 +76,3 @@ def test_the_compiler_has_the_fault(tmp_path: Path):
     with without(INEXACT_POWERS), CompileService(InProcess()) as service, use_service(service):
         found = power(tmp_path / "m.onnx", x, np.array(4, np.float32), constant=True)
     assert np.isnan(found), "the compiler computes powers: remove the workaround inexact-powers"
-
-
-def test_cuda_has_no_library_for_powers_either():
-    text = """
-    #map = affine_map<(i) -> (i)>
-    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-      %empty = tensor.empty() : tensor<4xf32>
-      %r = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
-          ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
-      ^bb0(%a: f32, %b: f32):
-        %c = math.powf %a, %a : f32
-        linalg.yield %c : f32
-      } -> tensor<4xf32>
-      return %r : tensor<4xf32>
-    }"""
-    target = Target.parse("sm_80")
-    (code,) = compile_text(text, target).objects
-    with without(INEXACT_POWERS):
-        (plain,) = compile_text(text, target).objects
-    assert b"mul.rn.f64" in code
-    assert b".f64" not in plain

@@ -14,6 +14,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from emulator import requires_emulator, run_kernel
 
+from hipgraft.codegen.iree.session import get_session
 from hipgraft.codegen.kernel import Copy, Dispatch, Fill, Kernel
 from hipgraft.codegen.objects.code_object import CodeObject, check_dispatch
 from hipgraft.codegen.objects.ptx import parse_ptx
@@ -410,6 +411,22 @@ def test_compiler_failure_holds_its_first_line() -> None:
     with pytest.raises(CodegenError) as caught:
         compile_for(text, "gfx942")
     assert caught.value.message == "'func.func' op failed to distribute"
+
+
+def test_contexts_of_the_compiler_do_not_load_torch() -> None:
+    text = """
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = torch_c.from_builtin_tensor %x : tensor<4xf32> -> !torch.vtensor<[4],f32>
+      %1 = torch.aten.relu %0 : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
+      %2 = torch_c.to_builtin_tensor %1 : !torch.vtensor<[4],f32> -> tensor<4xf32>
+      return %2 : tensor<4xf32>
+    }"""
+    target = Target.parse("cpu")
+    own = "--iree-llvmcpu-debug-symbols=false"  # no other test's session has this flag
+    compile_text(text, target, (*target.default_flags, own))
+    context = get_session((*target.iree_flags, own)).context
+    assert context.is_registered_operation("linalg.generic")
+    assert not context.is_registered_operation("torch.aten.relu")
 
 
 def test_unknown_flag_is_an_error() -> None:

@@ -277,7 +277,7 @@ def _parse(session: IreeSession, text: str, kind: TargetKind) -> ir.Module:
         reorder_extremes(module)
         separate_widening(module)
     expand_integer_powers(module)
-    # On AMDGPU, the functions of ROCm's device library run.
+    # On AMDGPU, ROCm's device library has the functions.
     only_constants = kind is TargetKind.AMDGPU
     expand_functions(module, only_constants=only_constants)
     expand_powers(module, only_constants=only_constants)
@@ -287,10 +287,10 @@ def _parse(session: IreeSession, text: str, kind: TargetKind) -> ir.Module:
 
 
 def _without_torch(text: str, kind: TargetKind) -> str:
-    """Lowers a module's torch ops, in a context of their own.
+    """Returns a module with its torch ops lowered, which is done in a separate context.
 
-    Once a context knows the dialect, which has two thousand ops, each canonicalization in it builds
-    patterns for them: then compiling any small graph takes a third longer.
+    Once a context has loaded the torch dialect, each canonicalization in it prepares its patterns
+    for that dialect's many ops, too, and any small graph takes a third longer to compile.
     """
     module = get_session(()).parse(text)
     widen_sums(module)

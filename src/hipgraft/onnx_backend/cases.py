@@ -68,8 +68,8 @@ def check(case: Case, stage: str = "", device: str = "cpu") -> Outcome:
     Args:
         case: case to compile.
         stage: stage at which to stop; if it is given, the case does not run.
-        device: `cpu`, or `emulator:` and an architecture, which also checks for races, barriers
-            that not all wait at, and values that nothing initialised.
+        device: `cpu`, or `emulator:` and an architecture; a finding of the emulator's checks
+            (races, divergent barriers, uninitialised values) counts as wrong.
     """
     from hipgraft.compiler.program import compile as compile_model
     from hipgraft.emulator import Check, EmulatorDevice, EmulatorError
@@ -81,9 +81,9 @@ def check(case: Case, stage: str = "", device: str = "cpu") -> Outcome:
         path.write_bytes(case.model.SerializeToString())
         try:
             with CompileService(InProcess()) as service, use_service(service):
-                kind, _, target = device.rpartition(":")
+                emulator, _, target = device.rpartition(":")
                 program = compile_model(path, target, compile_to=stage)
-                opened = EmulatorDevice(target, check=Check.ALL) if kind else device
+                opened = EmulatorDevice(target, check=Check.ALL) if emulator else device
                 got = None if stage else program.run(case.inputs, opened)
         except EmulatorError as error:  # the compiled code faults
             return Outcome("wrong", str(error))
@@ -96,7 +96,7 @@ def check(case: Case, stage: str = "", device: str = "cpu") -> Outcome:
             place = f"{Path(frame.filename).name}:{frame.lineno}"
             return Outcome("traceback", f"{type(error).__name__}: {reason} ({place})")
     reason = None if got is None else mismatch(got, case)
-    if isinstance(opened, EmulatorDevice) and opened.findings:
+    if reason is None and isinstance(opened, EmulatorDevice) and opened.findings:
         reason = str(opened.findings[0])
     return Outcome("pass") if reason is None else Outcome("wrong", reason)
 

@@ -1,4 +1,4 @@
-"""Batches of products whose matrices end within a tile in both dims, and 1x1 convolutions."""
+"""Batched products and 1x1 convolutions with partial tiles in K and in a matrix's rows."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from hipgraft.ir.element_types import bit_width
 
 UNMASKED_ROWS = Workaround(
     name="unmasked-rows",
-    fault="If K is no multiple of the matrix instructions' depth, nor the innermost extent of one "
-    "of a vector, the mask of a matrix's rows past K is lost (`vector.shape_cast` of a "
-    "`vector.create_mask` drops a dim of extent 1 whose bound is 0): rows of the batch's next "
-    "matrix are read. If the mask of the other matrix is lost, too, results are wrong; else its "
-    "zeros multiply what is read, so that a NaN or an infinity of one matrix makes the results of "
-    "another NaN.",
+    fault="The mask of a matrix's rows past K is lost if K is not a multiple of the matrix "
+    "instructions' depth and a row is not a multiple of 16 bytes: `vector.shape_cast` of a "
+    "`vector.create_mask` folds to a mask without the leading dim of extent 1, although that dim's "
+    "bound is 0. The kernel reads rows of the batch's next matrix instead. If both factors lose "
+    "their masks, results are wrong. If one does, the other's zeros multiply those rows, so that a "
+    "NaN or an infinity in one matrix of the batch makes results of its neighbor NaN.",
     effect=Effect.WRONG,
     targets="AMDGPU",
-    remedy="K is padded with zeros, in such a matrix by a dispatch of its own. In a convolution "
-    "with a 1x1 window, K are the channels, and the innermost extent is that of the positions.",
+    remedy="K is padded with zeros; a dispatch of its own pads the matrix that would lose its "
+    "mask. In a convolution with a 1x1 window, K is the number of channels, and a row holds the "
+    "positions of one channel.",
 )
 
 _VECTOR_BITS = 128
@@ -33,7 +34,7 @@ _DEPTHS = {32: 4, 16: 16, 8: 32}
 """The largest depth of a matrix instruction that IREE chooses, by the width of the elements."""
 
 _TILE = 32
-"""Results in each dim of the instruction of half that depth, which gfx9 has for 16 bits."""
+"""For 16 bits, gfx9 has instructions of half that depth, which compute tiles of 32x32."""
 
 _SPARSE_STEP = 256
 """Elements of K that instructions for sparse matrices of 16 bits read at a time."""
@@ -48,8 +49,8 @@ def with_whole_depth(emitter: Emitter, a: Tensor, b: Tensor) -> tuple[Tensor, Te
         b: right matrices [batch..., K, N].
     """
     rows, depth, columns = *a.shape[-2:], b.shape[-1]
-    is_left = _is_by_depth(a, a.rank - 1, a.rank - 2) and _is_partial(a, rows)
-    is_right = _is_by_depth(b, b.rank - 2, b.rank - 1) and _is_partial(b, columns)
+    is_left = _precedes_matrices(a, a.rank - 1, a.rank - 2) and _is_partial(a, rows)
+    is_right = _precedes_matrices(b, b.rank - 2, b.rank - 1) and _is_partial(b, columns)
     if not is_left and not is_right:
         return a, b
     more = _depth_to_add(emitter.target, b.element, rows, depth, columns)
@@ -83,10 +84,13 @@ def with_whole_channels(
     )
 
 
-def _is_by_depth(value: Tensor, depth: int, other: int) -> bool:
-    """Whether a batch of matrices has rows past K, in memory, that are of the next matrix."""
-    stored = [dim for dim in value.dims if dim in (depth, other)]
-    return stored == [depth, other] and math.prod(value.shape[:-2]) > 1
+def _precedes_matrices(value: Tensor, depth: int, other: int) -> bool:
+    """Whether rows past K are those of another matrix, rather than past the buffer: they read 0."""
+    if depth not in value.dims:
+        return False
+    place = value.dims.index(depth)
+    is_batched = any(value.shape[dim] > 1 for dim in value.dims[:place])
+    return is_batched and other in value.dims[place:]
 
 
 def _is_partial(value: Tensor, extent: int) -> bool:
