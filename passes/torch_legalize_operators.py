@@ -24,6 +24,7 @@ from hipgraft.ir.torch_dialect import (
     vtensor_type,
 )
 from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.transforms.torch_legalization.byte_integers import CASTS, truncated, widened
 from hipgraft.transforms.torch_legalization.convolutions import (
     CONVOLUTIONS,
     TRANSPOSED,
@@ -71,7 +72,6 @@ from hipgraft.transforms.torch_legalization.slice_writes import (
     slice_scatter,
 )
 from hipgraft.transforms.torch_legalization.sorts import kth_value, median, stable_sort
-from hipgraft.transforms.torch_legalization.unsigned import CASTS, truncated, widened
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 
 _IDENTITIES = frozenset(
@@ -311,7 +311,8 @@ class TorchLegalizeOperatorsPass(Pass):
     Drops assertions and ops that do nothing at inference, rewrites group and instance norm to layer
     norm, multiplies two operands of an `aten.einsum` at a time, writes whole slices as parts of a
     concatenation, computes only the positions of a convolution that are read, computes on unsigned
-    bytes in 32 bits, by way of which it also converts floats to them, lets indices of writes count
+    bytes in 32 bits, by way of which it also converts floats to them, multiplies matrices of bytes
+    in 32 bits, lets indices of writes count
     from the front, crops where padding is negative, pools windows of different extents, keeps NaN
     and infinities, and rewrites ops without a registered form (`aten.diff`, `aten.squeeze.dims`,
     ...).
@@ -349,10 +350,13 @@ class TorchLegalizeOperatorsPass(Pass):
     def run(self, module: ir.Module, state: PassState) -> None:
         """See the class."""
         for block in function_blocks(module):
-            _legalize_block(block, state)
+            while _legalize_block(block, state):
+                pass
 
 
-def _legalize_block(block: ir.Block, state: PassState) -> None:
+def _legalize_block(block: ir.Block, state: PassState) -> bool:
+    """Returns whether an op was rewritten, because its replacement may need a rewrite, too."""
+    has_changed = False
     for op in [op.operation for op in block.operations]:
         if aten_name(op) in ("aten._assert_tensor_metadata", "runtime.assert"):
             op.erase()
@@ -365,3 +369,5 @@ def _legalize_block(block: ir.Block, state: PassState) -> None:
             old.replace_all_uses_with(value)
         op.erase()
         state.count("ops-rewritten")
+        has_changed = True
+    return has_changed

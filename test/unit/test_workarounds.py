@@ -29,6 +29,7 @@ from test_lowering_contractions import (
 )
 from test_lowering_gradients import CASES as GRADIENTS
 from test_lowering_ragged import CASES as RAGGED
+from test_lowering_reductions import reduction_case
 
 from hipgraft.codegen.iree.session import IreeSession
 from hipgraft.codegen.layout import Layout
@@ -331,6 +332,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
         lambda: conv_case("groups", (2, 8, 9, 10), (12, 4, 3, 3), pre=[1, 1]),
     ),
     "grouped-unit-window": ("gfx942", lambda: conv_case("grouped", (1, 6, 3), (6, 3, 1))),
+    "idle-lanes": ("gfx942", lambda: reduction_case("ADD", (0, 2), "f32", (64, 3, 5))),
     "image-order": ("gfx942", result_by_columns),
     "interleaved-products": (
         "gfx950",

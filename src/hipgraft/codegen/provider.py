@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from hipgraft.codegen.iree.block_tiles import correct_blocks
 from hipgraft.codegen.iree.constant_fills import dense_bytes
 from hipgraft.codegen.iree.cuda_tiles import set_tiles
 from hipgraft.codegen.iree.dynamic_functions import write_empty_host, write_host
@@ -59,6 +60,9 @@ from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 # IREE must not evaluate constants at compile time, which would run another compiler, nor once at
 # load time, because a host program of launches has no load-time code.
 SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
+
+# The phase after which tile sizes are known.
+_CONFIGURED = "executable-configurations"
 
 # The phase after which the launches are known, and the CPU's kernels are in LLVM's dialect.
 _SCHEDULED = "executable-targets"
@@ -228,21 +232,23 @@ def _translated(
         session, module, kind = _formed_dispatches(text, target, flags)
     is_tiled = _TILINGS[target.kind](module, target)
     try:
-        _schedule(session, module)
+        _schedule(session, module, target)
     except CodegenError:
         if not is_tiled:
             raise
         # IREE may fail with these tile sizes and succeed with its own.
         session, module, kind = _formed_dispatches(text, target, flags)
-        _schedule(session, module)
+        _schedule(session, module, target)
     return session, module, kind
 
 
-def _schedule(session: IreeSession, module: ir.Module) -> None:
+def _schedule(session: IreeSession, module: ir.Module, target: Target) -> None:
     schedule_dispatches(module)
     session.run(module, compile_from="stream", compile_to="executable-sources")
     relax_alignment(module)
-    session.run(module, compile_from="executable-sources", compile_to=_SCHEDULED)
+    session.run(module, compile_from="executable-sources", compile_to=_CONFIGURED)
+    correct_blocks(module, target)
+    session.run(module, compile_from=_CONFIGURED, compile_to=_SCHEDULED)
 
 
 def _formed_dispatches(

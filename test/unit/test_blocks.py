@@ -1,0 +1,127 @@
+"""Reductions over several dims that do not collapse, against double precision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator import requires_emulator, run_kernel
+from hypothesis import given
+from hypothesis import strategies as st
+from lowering_cases import DTYPES, Case, lower_case, tensor_type
+from test_lowering_reductions import reduction_case
+
+from hipgraft.codegen.iree import block_tiles
+from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+from hipgraft.codegen.workarounds import without
+from hipgraft.codegen.workarounds.idle_lanes import IDLE_LANES
+from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import ir
+from hipgraft.service.tuning.estimated import EstimatedCostModel
+from hipgraft.service.tuning.work import GraphWork
+
+
+def group_norm_case(groups: int, channels: int, positions: int, element: str) -> Case:
+    """Normalizes rows of channels and positions; each channel has a scale of its own."""
+    random = np.random.default_rng(0)
+    x = random.uniform(-1, 3, (groups, channels, positions)).astype(DTYPES[element])
+    scale = random.uniform(1, 2, (1, channels, 1)).astype(np.float32)
+    wide = x.astype(np.float64)
+    mean = wide.mean((1, 2), keepdims=True)
+    variance = wide.var((1, 2), keepdims=True)
+    expected = (wide - mean) / np.sqrt(variance + 1) * scale
+
+    def build(gx: Any, gscale: Any) -> ir.Value:
+        rows = tensor_type(mean.shape, "f32")
+        total = hipdnn.reduction(gx, mode="AVG", result_type=rows)
+        apart = hipdnn.pointwise(gx, total, mode="sub", result_type=tensor_type(x.shape, "f32"))
+        squares = hipdnn.pointwise(apart, apart, mode="mul")
+        spread = hipdnn.reduction(squares, mode="AVG", result_type=rows)
+        one = ir.Operation.create(
+            "arith.constant",
+            results=[rows],
+            attributes={"value": ir.DenseElementsAttr.get_splat(rows, ir.FloatAttr.get_f32(1.0))},
+        ).result
+        factor = hipdnn.pointwise(hipdnn.pointwise(spread, one, mode="add"), mode="rsqrt")
+        normal = hipdnn.pointwise(apart, factor, mode="mul")
+        result = tensor_type(x.shape, element)
+        return hipdnn.pointwise(normal, gscale, mode="mul", result_type=result)
+
+    name = f"group_norm_{groups}_{channels}x{positions}_{element}"
+    tolerance = 4e-3 if element == "f16" else 1e-5
+    return Case(name, [x, scale], build, [expected], [element], tolerance, tolerance)
+
+
+def compiled(case: Case, architecture: str) -> Kernel:
+    return compile_text(lower_case(replace(case, target=architecture)), Target.parse(architecture))
+
+
+def check(case: Case, architecture: str) -> None:
+    forms = [
+        (np.shape(one), DTYPES[element])
+        for one, element in zip(case.expected, case.elements, strict=True)
+    ]
+    case.check(run_kernel(compiled(case, architecture), case.inputs, forms))
+
+
+# Images of 7 x 7 and 14 x 14; wavefronts that share a block; loops over parts of a block.
+NORMS = [
+    group_norm_case(3, 64, 49, "f32"),
+    group_norm_case(2, 16, 196, "f16"),
+    group_norm_case(1, 128, 33, "f32"),
+    group_norm_case(1, 24, 1000, "f32"),
+]
+
+
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100", "gfx1201"])
+@pytest.mark.parametrize("case", NORMS, ids=lambda each: each.name)
+def test_group_norms(case: Case, architecture: str) -> None:
+    check(case, architecture)
+
+
+@requires_emulator
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("seed", range(64))
+def test_random_reductions(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    shape = [int(one) for one in draw.choice([1, 2, 3, 4, 5, 7, 12, 16, 31, 64], 4)]
+    axes = tuple(sorted(int(one) for one in draw.choice(4, draw.integers(2, 5), replace=False)))
+    mode = str(draw.choice(["ADD", "MAX", "NORM2"]))
+    element = str(draw.choice(["f32", "f16"]))
+    check(reduction_case(mode, axes, element, shape), ["gfx942", "gfx1100"][seed % 2])
+
+
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+def test_all_lanes_take_less_time(architecture: str) -> None:
+    case, model = group_norm_case(64, 8, 784, "f32"), EstimatedCostModel()
+    ours = compiled(case, architecture)
+    with without(IDLE_LANES):
+        other = compiled(case, architecture)
+    graph = GraphWork(0, 1, 1, 0, frozenset())
+    times = [model.cost(kernel, graph).metrics["microseconds"] for kernel in (ours, other)]
+    assert times[0] < times[1] / 2
+
+
+@given(
+    st.lists(st.integers(1, 5000), min_size=1, max_size=4),
+    st.sampled_from([32, 64]),
+    st.sampled_from([1, 2, 8]),
+)
+def test_all_lanes_and_wavefronts_are_distributed(
+    extents: list[int], lanes: int, wavefronts: int
+) -> None:
+    loops = block_tiles._distributed(extents, lanes, wavefronts)
+    assert prod(one.lanes for one in loops) == lanes
+    assert prod(one.wavefronts for one in loops) == wavefronts
+    kept = [one.tile // (one.lanes * one.wavefronts) for one in loops]
+    assert all(kept) and prod(kept) <= 32
+    # Of two elements that a lane could keep, it does not keep one beyond the extent.
+    for one, extent, count in zip(loops, extents, kept, strict=True):
+        assert (count - 1) * one.lanes * one.wavefronts < extent
