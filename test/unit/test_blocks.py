@@ -75,6 +75,8 @@ NORMS = [
     group_norm_case(2, 16, 196, "f16"),
     group_norm_case(1, 128, 33, "f32"),
     group_norm_case(1, 24, 1000, "f32"),
+    group_norm_case(1, 256, 72, "f32"),
+    group_norm_case(2, 10, 196, "f16"),
 ]
 
 
@@ -112,16 +114,37 @@ def test_all_lanes_take_less_time(architecture: str) -> None:
 @given(
     st.lists(st.integers(1, 5000), min_size=1, max_size=4),
     st.sampled_from([32, 64]),
-    st.sampled_from([1, 2, 8]),
+    st.sampled_from([1, 2, 8, 32]),
 )
-def test_all_lanes_and_wavefronts_are_distributed(
-    extents: list[int], lanes: int, wavefronts: int
-) -> None:
-    loops = block_tiles._distributed(extents, lanes, wavefronts)
+def test_distributions(extents: list[int], lanes: int, wavefronts: int) -> None:
+    loops = block_tiles._distributed(extents, lanes, wavefronts, 32)
     assert prod(one.lanes for one in loops) == lanes
-    assert prod(one.wavefronts for one in loops) == wavefronts
-    kept = [one.tile // (one.lanes * one.wavefronts) for one in loops]
-    assert all(kept) and prod(kept) <= 32
-    # Of two elements that a lane could keep, it does not keep one beyond the extent.
-    for one, extent, count in zip(loops, extents, kept, strict=True):
-        assert (count - 1) * one.lanes * one.wavefronts < extent
+    shared = [one for one in loops if one.wavefronts > 1]
+    assert len(shared) <= 1
+    assert all(one.wavefronts <= min(one.lanes, wavefronts) for one in shared)
+    steps = [one.tile // (one.lanes * one.wavefronts) for one in loops]
+    assert 1 <= prod(steps) <= 32
+    partial = [extent for one, extent in zip(loops, extents, strict=True) if extent % one.tile]
+    assert len(partial) <= 1
+
+
+@pytest.mark.parametrize(
+    ("extents", "wavefronts", "expected"),
+    [
+        ((16, 4), 1, ([16, 4], [1, 1])),
+        ((16, 900), 8, ([1, 64], [1, 8])),
+        ((8, 3136), 8, ([8, 8], [1, 8])),
+        ((8, 3136), 1, ([1, 64], [1, 1])),
+    ],
+)
+def test_wavefronts_are_preferred_to_whole_tiles(
+    extents: tuple[int, ...], wavefronts: int, expected: tuple[list[int], list[int]]
+) -> None:
+    assert block_tiles._shared(extents, 64, wavefronts) == expected
+
+
+@requires_emulator
+def test_loops_of_one_op_are_rows() -> None:
+    """Short rows of many elements stay with one work item each; see `row_tiles`."""
+    kernel = compiled(reduction_case("ADD", (1,), "f32", (65536, 17)), "gfx942")
+    assert kernel.dispatches[0].grid[0] < 65536

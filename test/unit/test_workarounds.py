@@ -19,6 +19,7 @@ import pytest
 from emulator import missing_reason, requires_emulator, run_kernel
 from lowering_cases import Case, lower_case, run_case, splat, tensor_type
 from random_graphs import placed
+from test_blocks import group_norm_case
 from test_lowering_attention import backward_case
 from test_lowering_block_scale import cast_case, rounding_case
 from test_lowering_contractions import (
@@ -29,7 +30,6 @@ from test_lowering_contractions import (
 )
 from test_lowering_gradients import CASES as GRADIENTS
 from test_lowering_ragged import CASES as RAGGED
-from test_lowering_reductions import reduction_case
 
 from hipgraft.codegen.iree.session import IreeSession
 from hipgraft.codegen.layout import Layout
@@ -332,7 +332,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
         lambda: conv_case("groups", (2, 8, 9, 10), (12, 4, 3, 3), pre=[1, 1]),
     ),
     "grouped-unit-window": ("gfx942", lambda: conv_case("grouped", (1, 6, 3), (6, 3, 1))),
-    "idle-lanes": ("gfx942", lambda: reduction_case("ADD", (0, 2), "f32", (64, 3, 5))),
+    "idle-lanes": ("gfx942", lambda: group_norm_case(3, 64, 5, "f32")),
     "image-order": ("gfx942", result_by_columns),
     "interleaved-products": (
         "gfx950",

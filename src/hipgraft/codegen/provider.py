@@ -230,24 +230,22 @@ def _translated(
     if has_lone_padding(module):
         flags = turned_off(flags, FUSE_PADDING)
         session, module, kind = _formed_dispatches(text, target, flags)
-    is_tiled = _TILINGS[target.kind](module, target)
+    _TILINGS[target.kind](module, target)
     try:
-        _schedule(session, module, target)
+        _schedule(session, module, target, is_free=True)
     except CodegenError:
-        if not is_tiled:
-            raise
         # IREE may fail with these tile sizes and succeed with its own.
         session, module, kind = _formed_dispatches(text, target, flags)
-        _schedule(session, module, target)
+        _schedule(session, module, target, is_free=False)
     return session, module, kind
 
 
-def _schedule(session: IreeSession, module: ir.Module, target: Target) -> None:
+def _schedule(session: IreeSession, module: ir.Module, target: Target, *, is_free: bool) -> None:
     schedule_dispatches(module)
     session.run(module, compile_from="stream", compile_to="executable-sources")
     relax_alignment(module)
     session.run(module, compile_from="executable-sources", compile_to=_CONFIGURED)
-    correct_blocks(module, target)
+    correct_blocks(module, target, is_free=is_free)
     session.run(module, compile_from=_CONFIGURED, compile_to=_SCHEDULED)
 
 

@@ -387,6 +387,24 @@ func.func @unsigned_bytes(%x: !torch.vtensor<[3],ui8>, %y: !torch.vtensor<[3],si
 
 // -----
 
+// CHECK-LABEL: func.func @products_of_bytes
+func.func @products_of_bytes(%x: !torch.vtensor<[2,3],si8>, %y: !torch.vtensor<[3,4],si8>) -> (!torch.vtensor<[2,4],si8>, !torch.vtensor<[2,4],si8>, !torch.vtensor<[2,4],si32>) {
+  // CHECK: %[[PRODUCT:.*]] = torch.aten.mm %{{.*}} : !torch.vtensor<[2,3],si32>, !torch.vtensor<[3,4],si32> -> !torch.vtensor<[2,4],si32>
+  // CHECK: torch.aten.to.dtype %[[PRODUCT]], %{{.*}} -> !torch.vtensor<[2,4],si8>
+  // CHECK: %[[SUM:.*]] = torch.aten.einsum {{.*}} -> !torch.vtensor<[2,4],si32>
+  // CHECK: torch.aten.to.dtype %[[SUM]], %{{.*}} -> !torch.vtensor<[2,4],si8>
+  // CHECK: torch.aten.mm %{{.*}} : !torch.vtensor<[2,3],si8>, !torch.vtensor<[3,4],si8> -> !torch.vtensor<[2,4],si32>
+  %0 = torch.aten.mm %x, %y : !torch.vtensor<[2,3],si8>, !torch.vtensor<[3,4],si8> -> !torch.vtensor<[2,4],si8>
+  %equation = torch.constant.str "ij,jk->ik"
+  %none = torch.constant.none
+  %both = torch.prim.ListConstruct %x, %y : (!torch.vtensor<[2,3],si8>, !torch.vtensor<[3,4],si8>) -> !torch.list<vtensor>
+  %1 = torch.aten.einsum %equation, %both, %none : !torch.str, !torch.list<vtensor>, !torch.none -> !torch.vtensor<[2,4],si8>
+  %2 = torch.aten.mm %x, %y : !torch.vtensor<[2,3],si8>, !torch.vtensor<[3,4],si8> -> !torch.vtensor<[2,4],si32>
+  return %0, %1, %2 : !torch.vtensor<[2,4],si8>, !torch.vtensor<[2,4],si8>, !torch.vtensor<[2,4],si32>
+}
+
+// -----
+
 // Windows of 3, 4 and 3 elements; the shorter ones repeat their last one.
 // CHECK-LABEL: func.func @windows_of_different_extents
 func.func @windows_of_different_extents(%x: !torch.vtensor<[2,8],f32>) -> !torch.vtensor<[2,3],f32> {

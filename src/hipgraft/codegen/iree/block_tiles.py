@@ -1,14 +1,26 @@
-"""Corrects the tile sizes that IREE chooses for reductions over several dims."""
+"""Corrects the tile sizes that IREE chooses for reductions over several dims.
+
+The rows of `row_tiles` are blocks of one dim. Whether several dims collapse to one is known only in
+the phase that chooses tile sizes.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
-from hipgraft.codegen.iree.linalg_loops import extents_of, iterators
-from hipgraft.codegen.target import Target
+from hipgraft.codegen.iree.compilation_info import (
+    CUDA_OPTIONS,
+    largest_divisor,
+    translation_info,
+)
+from hipgraft.codegen.iree.linalg_loops import extents_of, iterators, loops_of
+from hipgraft.codegen.iree.row_tiles import shares_rows
+from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.workarounds.counted_booleans import counts_booleans
 from hipgraft.codegen.workarounds.idle_lanes import leaves_lanes_idle
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import walk
@@ -19,9 +31,14 @@ _MOST_ITEMS = 1024  # in a workgroup
 # the whole block in registers if it fits with so many elements.
 _PASSED, _KEPT, _MOST_KEPT = 16, 32, 128
 
+# The extent for which dynamic loops are distributed.
+_DYNAMIC = 64
+
 _CONFIG = "lowering_config"
-_TRANSLATION = "translation_info"
-_ARRAY = r"\[([\d, ]*)\]"
+_PLAIN = frozenset({"linalg.fill", "linalg.generic", "linalg.index", "linalg.yield"})
+
+Loops = Mapping[ir.Operation, Sequence[int]]
+"""Loops of ops that are distributed over a workgroup."""
 
 
 @dataclass(frozen=True)
@@ -39,43 +56,27 @@ class _Loop:
     tile: int = 0
 
 
-def correct_blocks(module: ir.Module, target: Target) -> None:
+def correct_blocks(module: ir.Module, target: Target, *, is_free: bool) -> None:
     """Distributes lanes over all dims of reductions for which IREE chose too few.
 
     Args:
         module: the module after the phase `executable-configurations`.
         target: the target of the module.
+        is_free: whether it may also do so where IREE's choice is only slow.
     """
     with module.context, ir.Location.unknown():
         for function in [op for op in walk(module.operation) if op.name == "func.func"]:
-            ops = [op for op in walk(function) if "lane_basis" in str(op.attributes.get(_CONFIG))]
-            if any(leaves_lanes_idle(target, _array(op, "lane_basis")) for op in ops):
-                _correct(function, ops, target)
-
-
-def _correct(function: ir.Operation, ops: Sequence[ir.Operation], target: Target) -> None:
-    lanes = target.wavefront_size
-    longest = max(prod(extent for _, extent in _distributed_loops(op)) for op in ops)
-    kept, items = _PASSED if len(ops) == 1 else _KEPT, lanes
-    while items * kept < longest and items < _MOST_ITEMS:
-        items *= 2
-    if len(ops) > 1 and items * _MOST_KEPT >= longest:
-        kept = _MOST_KEPT
-    for op in ops:
-        pairs = _distributed_loops(op)
-        loops = _distributed([extent for _, extent in pairs], lanes, items // lanes, kept)
-        _set(op, {loop: one for (loop, _), one in zip(pairs, loops, strict=True)})
-    text = re.sub(
-        rf"workgroup_size = {_ARRAY}",
-        f"workgroup_size = [{items}, 1, 1]",
-        str(function.attributes[_TRANSLATION]),
-    )
-    function.attributes[_TRANSLATION] = ir.Attribute.parse(text)
+            ops = [op for op in walk(function) if op.name == "linalg.generic"]
+            shared = [op for op in ops if _array(op, "lane_basis")]
+            if any(leaves_lanes_idle(target, _array(op, "lane_basis")) for op in shared):
+                _distribute(function, {op: _tiled_loops(op) for op in shared}, target)
+            elif is_free and not shared and _is_plain(function):
+                _share_blocks(function, ops, target)
 
 
 def _array(op: ir.Operation, name: str) -> list[int]:
     """Returns a field of an op's configuration; of a basis, the counts along the loops."""
-    found = re.search(rf"\b{name} = \[?{_ARRAY}", str(op.attributes[_CONFIG]))
+    found = re.search(rf"\b{name} = \[+([\d, ]*)\]", str(op.attributes.get(_CONFIG)))
     return [int(one) for one in found[1].split(",") if one.strip()] if found else []
 
 
@@ -83,37 +84,143 @@ def _kind(op: ir.Operation) -> str:
     return "partial_reduction" if "reduction" in iterators(op) else "serial"
 
 
-def _distributed_loops(op: ir.Operation) -> list[tuple[int, int]]:
-    """Returns the loops that are distributed within a workgroup, with their extents."""
+def _tiled_loops(op: ir.Operation) -> list[int]:
+    """Returns the loops that IREE distributes within a workgroup."""
+    return [loop for loop, tile in enumerate(_array(op, _kind(op))) if tile]
+
+
+def _is_plain(function: ir.Operation) -> bool:
+    """Whether linalg's generic ops are the only ones of a function that have loops."""
+    names = {op.name for op in walk(function)} - _PLAIN
+    return not any(name.startswith(("linalg.", "iree_linalg_ext.", "scf.")) for name in names)
+
+
+def _share_blocks(function: ir.Operation, ops: Sequence[ir.Operation], target: Target) -> None:
+    """Distributes blocks that single work items would reduce, if that takes less time.
+
+    Blocks with one loop in each op have been rows, which `row_tiles` has distributed.
+    """
+    reductions = [op for op in ops if "reduction" in iterators(op)]
+    if not reductions or not all(map(_reads_blocks, reductions)) or counts_booleans(ops):
+        return
+    blocks = {op: loops for op in ops if (loops := _inner_loops(op, ops))}
+    sizes = {(prod(_extents(op)), prod(_extents(op, loops))) for op, loops in blocks.items()}
+    is_static = all(ir.ShapedType.get_dynamic_size() not in extents_of(op).values() for op in ops)
+    if not is_static or len(sizes) > 1 or all(len(loops) == 1 for loops in blocks.values()):
+        return
+    size, length = sizes.pop()
+    if not shares_rows(target, size // length, length, is_lone=len(blocks) == 1):
+        return
+    for op in ops:
+        if _CONFIG in op.attributes:
+            del op.attributes[_CONFIG]
+    root = reductions[-1]
+    workgroup = [int(kind == "parallel") for kind in iterators(root)]
+    root.attributes[_CONFIG] = _config(f"workgroup = {workgroup}")
+    _distribute(function, blocks, target)
+
+
+def _reads_blocks(op: ir.Operation) -> bool:
+    """Whether a reduction has one result, and reads each element once; no contraction does."""
+    several = {loop for loop, extent in extents_of(op).items() if extent != 1}
+    return len(op.results) == 1 and any(several.issubset(dims) for dims in loops_of(op)[:-1])
+
+
+def _inner_loops(op: ir.Operation, ops: Sequence[ir.Operation]) -> list[int]:
+    """Returns the loops of an op along a block: those that it reduces or broadcasts along.
+
+    A producer has none, because it is computed where it is read.
+    """
+    kinds = iterators(op)
+    if "reduction" in kinds:
+        return [loop for loop, kind in enumerate(kinds) if kind == "reduction"]
+    broadcast = [
+        dims
+        for dims, value in zip(loops_of(op), op.operands, strict=True)
+        if value.owner in ops and len(dims) < len(kinds)
+    ]
+    outer = set(itertools.chain(*broadcast))
+    return [loop for loop in range(len(kinds)) if broadcast and loop not in outer]
+
+
+def _extents(op: ir.Operation, loops: Sequence[int] | None = None) -> list[int]:
+    """Returns the extents of an op's loops, by default of all, as if dynamic ones were short."""
     extents = extents_of(op)
-    return [(loop, extents[loop]) for loop, tile in enumerate(_array(op, _kind(op))) if tile]
+    known = [extents[loop] for loop in (sorted(extents) if loops is None else loops)]
+    return [_DYNAMIC if extent == ir.ShapedType.get_dynamic_size() else extent for extent in known]
+
+
+def _distribute(function: ir.Operation, blocks: Loops, target: Target) -> None:
+    """Distributes loops over a workgroup; the op with a tile of the workgroup keeps it."""
+    lanes = target.wavefront_size
+    extents = {op: _extents(op, loops) for op, loops in blocks.items()}
+    kept, items = _PASSED if len(blocks) == 1 else _KEPT, lanes
+    while items * kept < max(map(prod, extents.values())) and items < _MOST_ITEMS:
+        items *= 2
+    most = (prod(_shared(one, lanes, items // lanes)[1]) for one in extents.values())
+    items = min(items, *(lanes * wavefronts for wavefronts in most))
+    if len(blocks) > 1 and items * _MOST_KEPT >= max(map(prod, extents.values())):
+        kept = _MOST_KEPT
+    for op, loops in blocks.items():
+        shares = _distributed(extents[op], lanes, items // lanes, kept)
+        _set(op, dict(zip(loops, shares, strict=True)))
+    options = CUDA_OPTIONS if target.kind is TargetKind.CUDA else ""
+    info = translation_info("VectorDistribute", items, lanes, options)
+    function.attributes["translation_info"] = ir.Attribute.parse(info)
+
+
+def _shared(extents: Sequence[int], lanes: int, wanted: int) -> tuple[list[int], list[int]]:
+    """Returns the lanes and the wavefronts along each loop, at most `wanted` wavefronts.
+
+    IREE 3.13.0 adds wrong elements if several loops have partial tiles, if wavefronts share several
+    loops, or if more wavefronts than lanes share one. Of the distributions that are right, those
+    with most wavefronts come first, then those without partial tiles, then those with most lanes
+    along the innermost loops.
+    """
+    ones = [1] * len(extents)
+    found: list[tuple[int, bool, list[int], list[int], list[int]]] = []
+    for partial, shared in itertools.product(range(-1, len(extents)), range(len(extents))):
+        for along in _splits(extents, lanes, partial):
+            rest = -(-extents[shared] // along[shared])
+            most = _cover(rest) if shared == partial else rest & -rest
+            across = [*ones[:shared], min(wanted, along[shared], most), *ones[shared + 1 :]]
+            found.append((across[shared], partial < 0, along[::-1], along, across))
+    *_, along, across = max(found)
+    return along, across
+
+
+def _splits(extents: Sequence[int], lanes: int, partial: int) -> Iterator[list[int]]:
+    """Yields powers of two whose product is `lanes`, and which divide all extents but one."""
+    if not extents:
+        if lanes == 1:
+            yield []
+        return
+    first, *others = extents
+    most = lanes if partial == 0 else gcd(first, lanes)
+    for power in range(most.bit_length()):
+        for split in _splits(others, lanes >> power, partial - 1):
+            yield [1 << power, *split]
+
+
+def _cover(extent: int) -> int:
+    """Returns the least power of two that is not less than an extent."""
+    return 1 << (extent - 1).bit_length()
 
 
 def _distributed(
     extents: Sequence[int], lanes: int, wavefronts: int, kept: int = _KEPT
 ) -> list[_Loop]:
-    """Distributes loops: lanes over the innermost ones, wavefronts over the outermost ones.
-
-    A lane gets at most `kept` elements in an iteration.
-    """
-    along = _shares(extents[::-1], lanes)[::-1]
-    rest = [-(-extent // share) for extent, share in zip(extents, along, strict=True)]
-    across = _shares(rest, wavefronts)
+    """Distributes loops over a workgroup; a lane gets at most `kept` elements in an iteration."""
     loops: list[_Loop] = []
-    for extent, lane, wavefront in reversed(list(zip(extents, along, across, strict=True))):
-        count = min(kept, -(-extent // (lane * wavefront)))
+    for extent, along, across in reversed(
+        list(zip(extents, *_shared(extents, lanes, wavefronts), strict=True))
+    ):
+        steps = -(-extent // (along * across))
+        is_whole = steps * along * across == extent
+        count = largest_divisor(steps, kept) if is_whole else min(kept, steps)
         kept //= count
-        loops.append(_Loop(lane, wavefront, lane * wavefront * count))
+        loops.append(_Loop(along, across, along * across * count))
     return loops[::-1]
-
-
-def _shares(extents: Sequence[int], items: int) -> list[int]:
-    """Returns powers of two whose product is `items`: of the first loops, what covers them."""
-    shares: list[int] = []
-    for extent in extents[:-1]:
-        shares.append(min(items, 1 << (extent - 1).bit_length()))
-        items //= shares[-1]
-    return [*shares, items]
 
 
 def _set(op: ir.Operation, loops: dict[int, _Loop]) -> None:
@@ -128,4 +235,8 @@ def _set(op: ir.Operation, loops: dict[int, _Loop]) -> None:
     )
     if workgroup:
         config = f"{config}, workgroup = {workgroup}"
-    op.attributes[_CONFIG] = ir.Attribute.parse(f"#iree_gpu.lowering_config<{{{config}}}>")
+    op.attributes[_CONFIG] = _config(config)
+
+
+def _config(fields: str) -> ir.Attribute:
+    return ir.Attribute.parse(f"#iree_gpu.lowering_config<{{{fields}}}>")

@@ -18,14 +18,28 @@ def compilation_info(
         subgroup: work items in a wavefront.
         options: the fields of the pipeline's options.
     """
-    settings = f", {{gpu_pipeline_options = #iree_gpu.pipeline_options<{options}>}}"
+    translation = translation_info(pipeline, threads, subgroup, options)
     return (
         "#iree_codegen.compilation_info<"
         f"lowering_config = #iree_gpu.lowering_config<{{{config}}}>, "
-        "translation_info = #iree_codegen.translation_info<"
-        f"pipeline = #iree_gpu.pipeline<{pipeline}> "
+        f"translation_info = {translation}>"
+    )
+
+
+def translation_info(pipeline: str, threads: int, subgroup: int, options: str = "") -> str:
+    """Returns the text of IREE's attribute `#iree_codegen.translation_info`.
+
+    Args:
+        pipeline: name of one of IREE's GPU pipelines.
+        threads: work items in a workgroup.
+        subgroup: work items in a wavefront.
+        options: the fields of the pipeline's options.
+    """
+    settings = f", {{gpu_pipeline_options = #iree_gpu.pipeline_options<{options}>}}"
+    return (
+        f"#iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<{pipeline}> "
         f"workgroup_size = [{threads}, 1, 1] subgroup_size = {subgroup}"
-        f"{settings if options else ''}>>"
+        f"{settings if options else ''}>"
     )
 
 

@@ -182,6 +182,18 @@ def _on_amdgpu(rows: _Rows, target: Target) -> _Spread | None:
     return _Spread(lanes, items // lanes, at_once, step)
 
 
+def shares_rows(target: Target, rows: int, length: int, *, is_lone: bool) -> bool:
+    """Returns whether a wavefront or more should reduce each row, instead of one work item.
+
+    Args:
+        target: the target of the kernel.
+        rows: the number of rows.
+        length: the elements of a row.
+        is_lone: whether only one op reads the rows.
+    """
+    return _SPREADS[target.kind](_Rows((rows, length), is_lone), target) is not None
+
+
 _SPREADS = {TargetKind.CUDA: _on_cuda, TargetKind.AMDGPU: _on_amdgpu}
 
 
