@@ -11,10 +11,9 @@ from hipgraft.frontends.onnx.legalization.narrow import (
     Narrow,
 )
 from hipgraft.frontends.onnx.legalization.unsigned import as_float
-from hipgraft.frontends.onnx.legalization.writer import Refused, Writer
+from hipgraft.frontends.onnx.legalization.writer import FLOATS, Refused, Writer
 from hipgraft.ir.diagnostics import Declined
 
-_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
 _UINT64, _INT64 = TensorProto.UINT64, TensorProto.INT64
 
 
@@ -40,7 +39,7 @@ def cast_node(writer: Writer) -> None:
 def _decoded(writer: Writer, x: str, before: int, after: int) -> tuple[str, int]:
     """Returns the values of an operand, and their type."""
     source = TYPES.get(before)
-    if before == _UINT64 and after in (*_FLOATS, *SMALL_FLOATS):
+    if before == _UINT64 and after in (*FLOATS, *SMALL_FLOATS):
         return as_float(writer, x, TensorProto.DOUBLE), TensorProto.DOUBLE
     if source is None:
         return x, before
@@ -49,7 +48,7 @@ def _decoded(writer: Writer, x: str, before: int, after: int) -> tuple[str, int]
 
 def _encoded(writer: Writer, value: str, element: int, target: Narrow) -> str:
     """Converts values to integers of another type; floats are truncated to whole numbers."""
-    if element not in _FLOATS:
+    if element not in FLOATS:
         wide = value if element == target.carrier else writer.cast(value, target.carrier)
         return target.encode(writer, wide)
     if target.name == "ui64":
@@ -89,7 +88,7 @@ def shrink(writer: Writer) -> None:
     """Computes in f64 for integers, as ONNX's reference does."""
     x = writer.node.input[0]
     element = writer.element(x)
-    if element in _FLOATS:
+    if element in FLOATS:
         raise Declined("supported", "it is lowered rightly")
     wide = writer.cast(x, TensorProto.DOUBLE)
     bias = writer.const(np.float64(writer.attribute("bias", 0.0)))

@@ -9,7 +9,7 @@ from onnx import FunctionProto, NodeProto, TypeProto, defs
 
 from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
 from hipgraft.frontends.onnx.legalization.graph_info import GraphInfo
-from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import FLOATS, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
 EXPANDED = (
@@ -103,9 +103,40 @@ def _celu(writer: Writer) -> None:
     writer.result(writer.op("Add", writer.op("Max", x, zero), below))
 
 
+def _softsign(writer: Writer) -> None:
+    """torch-mlir supports it from opset 22 on."""
+    if writer.graph.opset >= 22:
+        raise Declined("supported", "it is lowered rightly")
+    x = writer.node.input[0]
+    one = writer.like(1, writer.element(x))
+    writer.result(writer.op("Div", x, writer.op("Add", writer.op("Abs", x), one)))
+
+
+def _thresholded_relu(writer: Writer) -> None:
+    """PyTorch's `threshold` keeps NaN, of which ONNX makes 0."""
+    x = writer.node.input[0]
+    element = writer.element(x)
+    limit = writer.like(writer.attribute("alpha", 1.0), element)
+    writer.result(writer.op("Where", writer.op("Less", limit, x), x, writer.like(0, element)))
+
+
+def _sign(writer: Writer) -> None:
+    """Keeps NaN, of which PyTorch's `sign` makes 0."""
+    x = writer.node.input[0]
+    element = writer.element(x)
+    if element not in FLOATS:
+        raise Declined("supported", "it is lowered rightly")
+    zero, one, minus = (writer.like(value, element) for value in (0, 1, -1))
+    rest = writer.op("Where", writer.op("Less", x, zero), minus, x)
+    writer.result(writer.op("Where", writer.op("Less", zero, x), one, rest))
+
+
 FUNCTIONS: dict[str, Rewrite] = {
     **dict.fromkeys(EXPANDED, expand),
     "Celu": _celu,
     "GreaterOrEqual": _expand_before_16,
+    "Sign": _sign,
+    "Softsign": _softsign,
+    "ThresholdedRelu": _thresholded_relu,
 }
 """The rewrites, by operator."""

@@ -10,6 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from hipgraft.frontends.onnx.legalization.writer import (
+    FLOATS,
     Refused,
     Rewrite,
     Writer,
@@ -26,7 +27,6 @@ _EMPTY = {
 """The results of reductions over no elements."""
 
 
-_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
 _OF_ONE = {"ReduceL2": "Abs", "ReduceLogSum": "Log", "ReduceLogSumExp": "Identity"}
 """What reductions of single elements compute, and those over no axes."""
 
@@ -67,9 +67,9 @@ def _reduce_known_axes(writer: Writer, shape: Sequence[int | None]) -> None:
     if elementwise and all(shape[axis] == 1 for axis in reduced):
         x, element = writer.node.input[0], writer.element(writer.node.input[0])
         # Logarithms of integers become whole numbers.
-        wide = x if element in _FLOATS else writer.cast(x, TensorProto.DOUBLE)
+        wide = x if element in FLOATS else writer.cast(x, TensorProto.DOUBLE)
         y = writer.op(elementwise, wide)
-        x = y if element in _FLOATS else writer.cast(y, element)
+        x = y if element in FLOATS else writer.cast(y, element)
         dropped = [] if writer.attribute("keepdims", 1) else list(reduced)
         writer.result(writer.squeeze(x, dropped) if dropped else x)
         return
@@ -84,7 +84,7 @@ def _reduce_known_axes(writer: Writer, shape: Sequence[int | None]) -> None:
 def _log_sum_exp(writer: Writer, axes: Sequence[int]) -> None:
     """Subtracts the maximum where it is finite, so that no exponential overflows."""
     x, element = writer.node.input[0], writer.element(writer.node.input[0])
-    if element not in _FLOATS:
+    if element not in FLOATS:
         raise Declined("supported", "integers are converted to wide floats")
     peak = writer.reduce("ReduceMax", x, axes)
     infinity, zero = (writer.like(one, element) for one in (math.inf, 0.0))

@@ -14,6 +14,9 @@ from hipgraft.frontends.onnx.external import external_bytes, location_of
 from hipgraft.frontends.onnx.legalization.graph_info import Array, GraphInfo
 from hipgraft.ir.diagnostics import Declined
 
+FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
+"""The types of floats that are computed as such."""
+
 
 class Refused(Exception):
     """A node's form has no correct lowering; the message completes its name.
