@@ -331,7 +331,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
         "gfx942",
         lambda: conv_case("groups", (2, 8, 9, 10), (12, 4, 3, 3), pre=[1, 1]),
     ),
-    "grouped-unit-window": ("gfx942", lambda: conv_case("grouped", (1, 6, 3), (6, 3, 1))),
+    "grouped-unit-window": ("gfx942", lambda: conv_case("grouped", (1, 16, 3), (8, 4, 1))),
     "idle-lanes": ("gfx942", lambda: group_norm_case(3, 64, 5, "f32")),
     "image-order": ("gfx942", result_by_columns),
     "interleaved-products": (
