@@ -178,12 +178,14 @@ def _is_spread(candidate: Draft) -> bool:
 _RULES: dict[str, Callable[[Draft], bool]] = {
     "Cast": _fits,
     "CastLike": _fits,
+    "ConvTranspose": _is_finite,  # whether zeros beside the image are multiplied by infinity
     "MeanVarianceNormalization": _is_spread,  # of one element, a quotient of roundings
     "OneHot": _is_whole,
     "PRelu": _has_valid_slope,
     "QuantizeLinear": lambda draft: bool(np.all(draft.inputs[1])),  # zeros divided by zeros
     "ReduceProd": _fits_product,
     "ReverseSequence": _has_valid_lengths,
+    "Shrink": lambda draft: not is_extreme(draft),  # as floats, which integers may not fit
     "TopK": lambda draft: bool(draft.attributes.get("sorted", 1)),
     # Which elements meet is not defined, or they are divided by an infinite scale.
     **dict.fromkeys(("Det", "DynamicQuantizeLinear", "GRU", "LSTM", "RNN"), _is_finite),

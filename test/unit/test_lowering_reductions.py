@@ -56,7 +56,8 @@ def reduction_case(
 
 
 def nan_reduction_case(mode: str) -> Case:
-    x = np.array([[1, np.nan, 3], [4, 5, 6]], np.float32)
+    x = np.array([[1, -np.nan, 3], [4, 5, 6]], np.float32)
+    assert np.signbit(x[0, 1])
 
     def build(value: Any) -> Any:
         return hipdnn.reduction(value, mode=mode, result_type=tensor_type([2, 1], "f32"))

@@ -18,7 +18,7 @@ from hipgraft.codegen.lowering.emit.emitter import Body, Emitter
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.codegen.lowering.reduction.extremes import bits_of_key, ordered_key
+from hipgraft.codegen.lowering.reduction.extremes import bits_of_key, key_of
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.target import TargetKind
@@ -204,6 +204,5 @@ def _key(scalars: ScalarEmitter, value: Scalar, is_least: bool) -> Scalar:
         zero = m.constant(0)  # of either sign
         value = scalars.select(scalars.compare("eq", value, zero), zero, value)
         # NaN is larger than all numbers, as in PyTorch.
-        value = scalars.select(scalars.compare("ne", value, value), m.absolute(value), value)
-        return ordered_key(scalars, scalars.bitcast(value, "i32"))
+        return key_of(scalars, value, "i32")
     return _flipped(scalars, scalars.cast(value, "i32"), is_least)

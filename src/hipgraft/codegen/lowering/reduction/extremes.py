@@ -38,10 +38,7 @@ def extreme(
             value = m.negate(value)
         if mode is ReductionMode.AMAX:
             value = m.absolute(value)
-        # A NaN with its sign bit set would become the smallest integer.
-        value = m.scalars.select(m.scalars.compare("ne", value, value), m.absolute(value), value)
-        key = ordered_key(m.scalars, m.scalars.bitcast(value, integer))
-        return m.scalars.op("arith.maxui", total, key)
+        return m.scalars.op("arith.maxui", total, key_of(m.scalars, value, integer))
 
     def value_of(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         value = scalars.bitcast(bits_of_key(scalars, arguments[0]), compute)
@@ -53,13 +50,25 @@ def extreme(
     return emitter.pointwise("extreme", [largest], largest.shape, compute, value_of)
 
 
-def ordered_key(scalars: ScalarEmitter, bits: Scalar) -> Scalar:
-    """Maps the bits of floats to unsigned integers in the same order, positive NaN last."""
-    return _flipped(scalars, bits, _sign(scalars, bits))
+def key_of(scalars: ScalarEmitter, value: Scalar, integer: str) -> Scalar:
+    """Maps floats to unsigned integers in the same order; each NaN becomes the largest integer.
+
+    The bits of a NaN are not compared, because operations may set its sign bit, and not even
+    `math.absf` clears it on all targets.
+
+    Args:
+        scalars: emitter that receives the ops.
+        value: the float.
+        integer: the integer type of the same size.
+    """
+    bits = scalars.bitcast(value, integer)
+    key = _flipped(scalars, bits, _sign(scalars, bits))
+    is_nan = scalars.compare("ne", value, value)
+    return scalars.select(is_nan, scalars.constant(-1, integer), key)
 
 
 def bits_of_key(scalars: ScalarEmitter, key: Scalar) -> Scalar:
-    """Emits the bits of the float with this key: the inverse of `ordered_key`."""
+    """Emits the bits of the float with this key: the inverse of `key_of`."""
     every = scalars.constant(-1, key.type)
     return _flipped(scalars, key, scalars.op("arith.xori", _sign(scalars, key), every))
 
