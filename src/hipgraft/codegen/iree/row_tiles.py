@@ -136,17 +136,26 @@ def _reduces_rows(op: ir.Operation, extents: tuple[int, ...]) -> bool:
     return is_last and is_along and _extents(op) == extents
 
 
-# CUDA: the fastest of the settings timed on an H200. Longer rows need more registers than exist.
+# CUDA: the fastest of the settings timed on an H200. Longer rows get more warps, because IREE keeps
+# whole rows in the registers of one work item, and generates megabytes of code.
 _LONGEST_OF_WARP = 512
-_LONGEST_ON_CUDA = 4096
+_WARPS, _MOST_WARPS = 4, 32
+_KEPT_ON_CUDA, _MOST_KEPT_ON_CUDA = 32, 64
 
 
 def _on_cuda(rows: _Rows, target: Target) -> _Spread | None:
     lanes = target.wavefront_size
-    if not lanes < rows.length <= _LONGEST_ON_CUDA:
+    if rows.length <= lanes:
         return None
-    warps = 1 if rows.length <= _LONGEST_OF_WARP else 4
-    return _Spread(lanes, warps, 1, _rounded(rows.length, warps * lanes), CUDA_OPTIONS)
+    warps = 1 if rows.length <= _LONGEST_OF_WARP else _WARPS
+    while warps * lanes * _KEPT_ON_CUDA < rows.length and warps < _MOST_WARPS:
+        warps *= 2
+    step = _rounded(rows.length, warps * lanes)
+    if rows.is_lone:
+        step = min(step, warps * lanes * _KEPT_ON_CUDA)
+    if step > warps * lanes * _MOST_KEPT_ON_CUDA:
+        return None
+    return _Spread(lanes, warps, 1, step, CUDA_OPTIONS)
 
 
 # AMDGPU, by estimated time. A work item reads its row element by element, and few rows leave most
