@@ -96,6 +96,11 @@ def _is_whole(candidate: Draft) -> bool:
     return bool(np.all(candidate.inputs[0] == np.trunc(candidate.inputs[0])))
 
 
+def _divides_by_more_than_0(candidate: Draft) -> bool:
+    """Whether equal elements, whose variance is a rounding error or 0, are divided by a number."""
+    return candidate.attributes.get("epsilon", 1e-5) > 0
+
+
 def _is_finite(candidate: Draft) -> bool:
     floats = [one for one in candidate.inputs if one is not None and one.dtype.kind == "f"]
     return all(np.isfinite(one).all() for one in floats)
@@ -179,6 +184,7 @@ _RULES: dict[str, Callable[[Draft], bool]] = {
     "Cast": _fits,
     "CastLike": _fits,
     "ConvTranspose": _is_finite,  # whether zeros beside the image are multiplied by infinity
+    "InstanceNormalization": _divides_by_more_than_0,
     "MeanVarianceNormalization": _is_spread,  # of one element, a quotient of roundings
     "OneHot": _is_whole,
     "PRelu": _has_valid_slope,
