@@ -265,7 +265,7 @@ FLAGGED = [
 ]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_on_the_cpu(case: Case, results: Results) -> None:
     case.check(results[case.name])
@@ -286,7 +286,7 @@ def check_on_gpu_code(case: Case, architecture: str) -> None:
     case.check(run_kernel(kernel, operands, forms))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("case", [*CASES, *FLAGGED], ids=lambda case: case.name)

@@ -84,7 +84,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("rows", "columns", "biases", "transposed", "products"), CASES)
 def test_products(rows: int, columns: list[int], biases: str, transposed: str, products: int):
     random = np.random.default_rng(rows)

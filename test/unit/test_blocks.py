@@ -88,7 +88,7 @@ def test_group_norms(case: Case, architecture: str) -> None:
 
 
 @requires_emulator
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("seed", range(64))
 def test_random_reductions(seed: int) -> None:
     draw = np.random.default_rng(seed)

@@ -39,7 +39,7 @@ def test_modules_beside_a_model_are_not_imported(mark: Path) -> None:
     assert not mark.exists()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("entry", ["", ".", "{cwd}", "{cwd}/."])
 def test_a_child_does_not_inherit_the_working_directory(
     mark: Path, entry: str, monkeypatch: pytest.MonkeyPatch

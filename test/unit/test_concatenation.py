@@ -76,7 +76,7 @@ def expected(values: list[Array], n: int) -> list[Array]:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("element", ["f32", "f16"])
 @pytest.mark.parametrize("n", [4, 16, 18])
 def test_on_the_cpu(n: int, element: str) -> None:

@@ -87,7 +87,7 @@ def _check(seed: int, folder: Path, target: str, device: str = "cpu") -> None:
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(30))
 def test_on_the_cpu(seed: int, tmp_path: Path) -> None:
     _check(seed, tmp_path, "cpu")
@@ -104,7 +104,7 @@ def test_a_slice_of_one_element(target: str, tmp_path: Path) -> None:
 
 
 @requires_emulator
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(30, 60))
 def test_on_the_emulator(seed: int, tmp_path: Path) -> None:
     architecture = ("gfx942", "gfx1100")[seed % 2]

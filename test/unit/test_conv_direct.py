@@ -27,7 +27,7 @@ COPIED = [
 CASES = [replace(case, name=f"direct_{case.name}", target="gfx942") for case in (*DIRECT, *COPIED)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_on_the_cpu(case: Case, results: Results) -> None:
     case.check(results[case.name])

@@ -55,7 +55,7 @@ def random_case(seed: int, target: str) -> Case:
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize(

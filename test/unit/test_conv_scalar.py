@@ -52,7 +52,7 @@ _DEPTHWISE = [
 DEPTHWISE = [replace(case, name=f"depthwise_{case.name}") for case in _DEPTHWISE]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @requires_emulator
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_on_gpu_code(case: Case) -> None:

@@ -43,7 +43,7 @@ def concatenation(random: Random, path: Path) -> tuple[dict[str, Array], Array]:
     return inputs, whole @ constants["w"]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_concatenations(tmp_path: Path, seed: int):
     inputs, expected = concatenation(np.random.default_rng(seed), tmp_path / "m.onnx")
@@ -53,7 +53,7 @@ def test_random_concatenations(tmp_path: Path, seed: int):
 
 
 @requires_emulator
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_concatenations_on_gpu_code(tmp_path: Path, seed: int):
     inputs, expected = concatenation(np.random.default_rng(100 + seed), tmp_path / "m.onnx")

@@ -121,7 +121,7 @@ def test_a_sample_of_workgroups_stands_for_all() -> None:
         assert few.loaded == pytest.approx(each.loaded, rel=0.05)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("rows", "columns"), [(13, 88), (32, 200), (128, 100), (40, 40)])
 def test_columns_that_fill_no_tiles_cost_little_more(rows: int, columns: int) -> None:
     odd, even = (
@@ -131,7 +131,7 @@ def test_columns_that_fill_no_tiles_cost_little_more(rows: int, columns: int) ->
     assert odd < 1.5 * even
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shared", [1, 4])
 def test_products_stored_by_row_fill_their_lanes(shared: int) -> None:
     op = attention_by_row(4, shared)

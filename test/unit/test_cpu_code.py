@@ -294,7 +294,7 @@ def computed(processor: str) -> Results:
     return Results([*CASES.values()], lambda case: TEXTS[case.name])
 
 
-@pytest.mark.sampled(48)
+@pytest.mark.sampled(96)
 @pytest.mark.parametrize("name", CASES)
 def test_rounding(name: str, computed: Results) -> None:
     CASES[name].check(computed[name])

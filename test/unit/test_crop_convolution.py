@@ -72,7 +72,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("attributes", "bounds", "is_cropped"), CASES)
 def test_parts(attributes: tuple[int, int, int], bounds: tuple[int, int], is_cropped: bool):
     random = np.random.default_rng(5)

@@ -112,7 +112,7 @@ def launch(text: str) -> tuple[int, int]:
     return step.grid[0], step.block[0] * step.block[1]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
@@ -150,7 +150,7 @@ def test_matrix_instructions_take_whole_depths_in_order(
     assert (b"mma.sync" in code) == has_matrix_instructions
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("depth", [7, 13, 25, 197])
 @pytest.mark.parametrize("element", ["f32", "f16"])

@@ -151,7 +151,7 @@ def packed(random: Random, blocks: int = 0, columns: int = 0) -> Model:
     return Model([node], x, constants, (x.astype(np.float64) @ exact.T).astype(dtype))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(24))
 def test_dequantized_on_the_cpu(tmp_path: Path, seed: int):
     make = (dequantized, packed)[seed % 2]
@@ -159,7 +159,7 @@ def test_dequantized_on_the_cpu(tmp_path: Path, seed: int):
 
 
 @requires_emulator
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100", "gfx950"])
 @pytest.mark.parametrize("seed", range(16))
 def test_dequantized_by_gpu_code(tmp_path: Path, seed: int, architecture: str):
@@ -262,7 +262,7 @@ def _graphs_of(path: Path) -> int:
     return sum(op.name == "hipdnn.graph" for op in walk(program.module.operation))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(16))
 def test_few_rows_take_one_graph_by_columns(tmp_path: Path, seed: int):
     random, by_columns = np.random.default_rng(200 + seed), seed % 3 > 0

@@ -54,7 +54,7 @@ MODELS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @requires_emulator
 @pytest.mark.parametrize("name", MODELS)
 def test_any_extents_run_merged(name: str, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_any_extents_run_merged(name: str, tmp_path: Path) -> None:
     device.close()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", MODELS)
 def test_any_extents_run_on_the_cpu(name: str, tmp_path: Path) -> None:
     save, make_inputs, extents = MODELS[name]

@@ -34,7 +34,7 @@ def save(
     return path
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMean"])
 def test_an_axis_that_is_named_twice(tmp_path: Path, op: str):
     node = helper.make_node(op, ["x", "axes"], ["y"], keepdims=0)

@@ -36,7 +36,7 @@ def closing(count: int) -> str:
     return f"error: the checks found {count} defect{'s' if count > 1 else ''}\n"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("flags", "modes"),
     [
@@ -61,7 +61,7 @@ def test_findings_outlive_the_program(tmp_path: Path):
     assert re.fullmatch(EXCHANGE + RACE + ENDLESS + closing(3), found)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("before", "lane"), [("nothing", 0), ("part", 0), ("device", 0)])
 def test_memory_that_nothing_was_stored_to(before: str, lane: int, tmp_path: Path):
     found = told("--check=uninitialised", f"copy-{before}", cwd=tmp_path)
@@ -70,7 +70,7 @@ def test_memory_that_nothing_was_stored_to(before: str, lane: int, tmp_path: Pat
     assert f"lane {lane}, " in found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("before", ["fill", "host", "kernel"])
 def test_memory_that_something_was_stored_to(before: str, tmp_path: Path):
     assert told("--check=uninitialised", f"copy-{before}", cwd=tmp_path, status=0) == ""

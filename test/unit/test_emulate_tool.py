@@ -65,7 +65,7 @@ def relu_of_product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("runtime", ["recorded", "interpreter", "jit"])
 def test_hipgrafts_own_device(relu_of_product: Path, runtime: str):
     flags = ("--device=hip", f"--runtime={runtime}", "--input=@in.npz", "--expected=@out.npz")
@@ -113,7 +113,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "flags",
     [
@@ -159,7 +159,7 @@ assert found == (700, 700), found
 """
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @requires_assembler
 @pytest.mark.parametrize(
     ("size", "before", "what"),
@@ -211,7 +211,7 @@ for launches, pair in zip((1, 3), (events[:2], events[1:])):
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @requires_assembler
 @pytest.mark.parametrize("groups", [1, 7, 4000])
 def test_events_hold_the_time_of_the_model(groups: int, tmp_path: Path):
@@ -250,7 +250,7 @@ assert hip.hipMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(16)) == 10
     assert "start the program by hipgraft-emulate" in done.stderr
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("architecture", "wave"), [("gfx90a", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1201", 32)]
 )

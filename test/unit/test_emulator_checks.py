@@ -174,7 +174,7 @@ LINES = """
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "flags", "lines"),

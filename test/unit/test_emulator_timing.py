@@ -56,7 +56,7 @@ def cycles_of_each(instruction: str, before: str = "", **options: int) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("instruction", "cycles"),
     [

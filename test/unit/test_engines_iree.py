@@ -83,7 +83,7 @@ def contained(op: ir.Operation) -> ir.Operation:
     return container.operation
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_drawn_graphs_are_taken_and_compile(family: str) -> None:

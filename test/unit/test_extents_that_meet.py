@@ -72,7 +72,7 @@ def expected(session: onnxruntime.InferenceSession, given: list[Any]) -> Any:
         return None
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", CASES)
 def test_right_or_an_error(name: str, tmp_path: Path) -> None:
     model = save(tmp_path / "model.onnx", name)

@@ -153,7 +153,7 @@ def test_reads_as_gpu_code(chain: Chain, architecture: str) -> None:
     np.testing.assert_array_equal(run_as_gpu_code(chain, architecture, None), expected(chain))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS, ids=ids)
 def test_reads_mean_the_same(chain: Chain) -> None:

@@ -71,7 +71,7 @@ def run_bundle(device: Device, directory: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("run", [run_session, run_program, run_interpreter, run_jit, run_bundle])
 def test_every_call_may_fail(

@@ -86,7 +86,7 @@ CASES = [
 
 
 @requires_emulator
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_products_of_few_rows(case: Case, architecture: str) -> None:
@@ -136,7 +136,7 @@ def test_more_rows_have_tiles(architecture: str) -> None:
     assert np.prod(launch.grid) < 64
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.slow
 @requires_emulator
 @pytest.mark.parametrize(("rows", "element"), [(1, "f32"), (1, "f16"), (8, "f16"), (16, "f32")])

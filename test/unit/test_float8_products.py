@@ -22,7 +22,7 @@ FLOATS = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx950", "gfx1201"])
 @pytest.mark.parametrize("seed", range(36))
 def test_random_products(tmp_path: Path, seed: int, architecture: str):

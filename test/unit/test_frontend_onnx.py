@@ -143,7 +143,7 @@ def test_bilinear_resize_in_f16(tmp_path):
     check_against_onnxruntime(path, {"x": x}, tolerance=2e-3)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "array",
     [
@@ -322,7 +322,7 @@ def test_locations_name_the_nodes(tmp_path):
     assert 'loc("m.onnx:relu")' in module.operation.get_asm(enable_debug_info=True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("given", [{}, {"dilations": 1}, {"strides": 2, "dilations": 1}])
 def test_averages_become_graphs(tmp_path: Path, rank: int, given: dict[str, int]) -> None:

@@ -345,7 +345,7 @@ def check(kind: Kind, results: Sequence[Array]) -> None:
         )
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("name", KINDS)
 def test_kind_comes_back_and_runs_on_the_cpu(name: str):
     kind = kind_of(name)
@@ -356,7 +356,7 @@ def test_kind_comes_back_and_runs_on_the_cpu(name: str):
     check(kind, compile(imported(kind.source), "cpu").run(kind.inputs))
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("name", KINDS)
 def test_kind_compiles_for_gfx942(name: str):
     kind = kind_of(name)

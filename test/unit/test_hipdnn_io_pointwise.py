@@ -154,7 +154,7 @@ class Drawn:
         return strides
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(2))
 def test_every_mode_computes_what_the_oracle_says(seed: int):
     drawn = Drawn(seed)
@@ -166,7 +166,7 @@ def test_every_mode_computes_what_the_oracle_says(seed: int):
         )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_every_mode_comes_back_as_it_was(seed: int):
     source = Drawn(seed).source
@@ -179,7 +179,7 @@ def test_every_mode_comes_back_as_it_was(seed: int):
         assert node.fields == pytest.approx(given)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("mode", BACKWARD)
 def test_gradient_is_the_slope_of_the_forward_mode(mode: str):
     """`in_0` times the difference quotient of the forward mode at `in_1`, for each gradient."""

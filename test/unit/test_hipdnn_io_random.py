@@ -64,7 +64,7 @@ def comparable(value: Json) -> Json:
     return value
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_changed_attributes_come_back(seed: int):

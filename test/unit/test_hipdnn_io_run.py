@@ -205,7 +205,7 @@ def compiled(source: Any, target: str) -> Any:
     return compile(hipdnn_io.import_document(document), target)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("make", RUNS, ids=names)
 def test_graph_runs_on_the_cpu(make: Any):
     run = make()

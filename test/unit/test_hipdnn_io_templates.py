@@ -65,7 +65,7 @@ def gradient(x: np.ndarray, dy: np.ndarray, scale: np.ndarray, bias: np.ndarray,
     return mean, 1 / deviation, dbias, dscale, dx
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("at", range(2))
 def test_published_template_computes_its_gradients(at: int):
     names = case_names(BATCHNORM_GRADIENT)

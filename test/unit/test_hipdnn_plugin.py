@@ -213,7 +213,7 @@ def test_compilations_have_a_time_limit(tmp_path: Path) -> None:
         prepared.check()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("given", ["x", "-1", "nan"])
 def test_wrong_time_limits_are_errors(given: str, tmp_path: Path) -> None:
     done = subprocess.run(

@@ -102,7 +102,7 @@ def called(name: str) -> str:
     return name.replace("-", "_")
 
 
-@pytest.mark.sampled(26)
+@pytest.mark.sampled(52)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_torch_form(name: str, forms: Results):

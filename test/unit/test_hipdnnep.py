@@ -88,7 +88,7 @@ def expected(arrays: list[np.ndarray]) -> list[np.ndarray]:
     return [z, np.tanh(z), np.maximum(product, 0)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("passes", ["", THERE_AND_BACK])
 def test_results(passes: str):

@@ -177,7 +177,7 @@ def test_whatever_is_wrong_with_a_kernel_it_is_no_traceback(
     assert accepted > 15
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_damaged_entry_is_made_again_and_told_once(
     compiled: tuple[Path, Program], tmp_path: Path, seed: int

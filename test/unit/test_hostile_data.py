@@ -131,7 +131,7 @@ def test_changed_bytes(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "kind", [kind for kind, row in KINDS.items() if isinstance(row[2], dict | list)]
 )
@@ -210,7 +210,7 @@ BOMB = "\n".join(
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("read", [read_overrides, read_candidates, read_settings])
 @pytest.mark.parametrize(
     "text",
@@ -236,7 +236,7 @@ def test_settings_of_other_things(read: Read, text: str, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "make",
     [

@@ -148,7 +148,7 @@ DEEP_TEXTS: dict[str, Callable[[], str]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", DEEP_TEXTS)
 def test_deep_nesting(kind: str, tmp_path: Path):
     path = tmp_path / "x.mlir"

@@ -65,7 +65,7 @@ def all_numbers(dtype: type) -> np.ndarray:
     return np.where(np.isnan(x), x.dtype.type(1), x)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_each_short_float_is_rounded_rightly(tmp_path: Path, dtype: type):

@@ -62,7 +62,7 @@ def test_range_of_f32(tmp_path: Path):
     np.testing.assert_allclose(found, want, rtol=1.2e-7, atol=1e-37)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("exponent", [-3, 4, 7, 16, 17, 0.75])
 def test_constant_exponents(tmp_path: Path, exponent: float):
     x = np.linspace(-3, 3, 64, dtype=np.float32)

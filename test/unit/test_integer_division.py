@@ -61,7 +61,7 @@ def model(path: Path, dtype: type, count: int) -> Path:
     return save(path, nodes, given, [("quotient", element), ("rest", element)], opset=17)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_divisor(tmp_path: Path, dtype: type):

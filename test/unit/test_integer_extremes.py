@@ -18,7 +18,7 @@ DTYPES = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float
 SHAPES = ((1, 1, 64), (1, 1, 100), (3, 1000), (64, 100), (20, 64, 3))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("name", DTYPES)
 def test_rows_of_one_sign(tmp_path: Path, name: str, architecture: str):

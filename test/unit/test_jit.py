@@ -88,7 +88,7 @@ def test_runs_and_frees() -> None:
     assert not device._allocations
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "nth"),

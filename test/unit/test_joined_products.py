@@ -38,7 +38,7 @@ TEXT = """func.func @main(%x: tensor<32x64xf16>, %wq: tensor<64x48xf16>, %wk: te
 SHAPES = ((32, 64), (64, 48), (64, 48), (64, 48), (1, 48), (16, 64), (64, 48), (64, 48))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("target", "device"), [("cpu", "cpu"), ("gfx942", "emulator"), ("gfx1100", "emulator:gfx1100")]
 )
@@ -95,7 +95,7 @@ def _parted(rows: int, depth: int, width: int, parts: int, element: str, is_row:
     return "\n".join([*lines, f"return {total} : {kind['y']}", "}"])
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("seed", range(1, 25))
 def test_parts_of_few_rows_are_one_launch(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)

@@ -116,7 +116,7 @@ READS = [read_case(name, view) for name, view in VIEWS.items() if view.shape]
 WRITES = [write_case(name, VIEWS[name]) for name in RESULTS]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", [*READS, *WRITES], ids=lambda case: case.name)
 def test_kernel(case: Case, results: Results) -> None:
     case.check(results[case.name])

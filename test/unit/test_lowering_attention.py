@@ -425,7 +425,7 @@ def test_known_random_words() -> None:
     assert words == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_attention(case: Case, results: Results) -> None:
     case.check(results[case.name])

@@ -353,7 +353,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_contraction(case: Case, results: Results) -> None:
     case.check(results[case.name])

@@ -154,7 +154,7 @@ def lowered(name: str, target: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_one_dispatch(name: str, target: str) -> None:
@@ -162,7 +162,7 @@ def test_one_dispatch(name: str, target: str) -> None:
     assert [type(step) for step in kernel.steps] == [Dispatch]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @requires_emulator
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize(("rows", "channels"), [(1024, 512), (196, 96)])
@@ -226,7 +226,7 @@ def sums_and_products(a: Any, b: Any, scale: Any, bias: Any) -> Any:
     return [total, scaled, hipdnn.pointwise(positive, bias, mode="add", result_type=wide)]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.slow
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("build", [sum_and_norm, sums_and_products])
@@ -298,7 +298,7 @@ def test_results_in_another_order_have_loops_of_their_own() -> None:
     assert "joined" not in lower_case(replace(graph, layouts=layouts))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @requires_emulator
 @pytest.mark.parametrize(
     ("target", "channels", "extent", "launches"),
@@ -346,7 +346,7 @@ def batchnorm(x: Any, scale: Any, bias: Any) -> Any:
     return [op.y, op.mean, op.inv_variance]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @requires_emulator
 @pytest.mark.parametrize("is_last", [False, True], ids=["nchw", "nhwc"])
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ NAMES = (
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("name", NAMES)
 def test_on_gpu_code(name: str, architecture: str) -> None:

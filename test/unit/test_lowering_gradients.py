@@ -125,7 +125,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_gradient(case: Case, results: Results) -> None:
     case.check(results[case.name])

@@ -210,7 +210,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_pointwise(case: Case, results: Results) -> None:
     case.check(results[case.name])

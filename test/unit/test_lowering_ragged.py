@@ -266,7 +266,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_ragged(case: Case, results: Results) -> None:
     case.check(results[case.name])

@@ -31,7 +31,7 @@ def check_graphs(family: str, rounds: int, check: Callable[[list[Case]], None]) 
     )(drawn)()
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_graphs(family: str, request: pytest.FixtureRequest) -> None:
     def check(cases: list[Case]) -> None:

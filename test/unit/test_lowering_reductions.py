@@ -389,7 +389,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_reduction(case: Case, results: Results) -> None:
     case.check(results[case.name])

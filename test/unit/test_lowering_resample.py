@@ -133,7 +133,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_resample(case: Case, results: Results) -> None:
     case.check(results[case.name])

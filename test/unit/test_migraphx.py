@@ -99,7 +99,7 @@ def test_text_is_a_fixed_point(path: Path) -> None:
     assert migraphx.to_native(str(again)) == native
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_runs_on_the_cpu(path: Path) -> None:
     memory, expected = arguments_of(path)
@@ -107,6 +107,7 @@ def test_runs_on_the_cpu(path: Path) -> None:
     check(run_module(compiled, as_passed(compiled, memory), open_device("cpu")), expected)
 
 
+@pytest.mark.sampled(2)
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)

@@ -51,14 +51,14 @@ def assert_matches(name: str, results: list[np.ndarray]) -> None:
         np.testing.assert_allclose(result, want, rtol=0, atol=limit)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_on_the_cpu(name: str) -> None:
     program = hipgraft.compile(MODELS / name, target="cpu")
     assert_matches(name, program.run(arrays(name, "in")))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("name", NAMES)

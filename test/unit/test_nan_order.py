@@ -106,13 +106,13 @@ def check(found: list[Array], name: str) -> None:
         np.testing.assert_array_equal(one, expected.astype(one.dtype).reshape(one.shape))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ALL)
 def test_on_the_cpu(tmp_path: Path, name: str):
     check(computed(tmp_path / "m.mlir", name, len(ROWS)), name)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", OPS)
 def test_dynamic_rows(tmp_path: Path, name: str):
     check(computed(tmp_path / "m.mlir", name, "?"), name)
@@ -120,7 +120,7 @@ def test_dynamic_rows(tmp_path: Path, name: str):
 
 @pytest.mark.parametrize("device", ["emulator:gfx942", "emulator:gfx1100"])
 @pytest.mark.parametrize("name", OPS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_on_gpus(tmp_path: Path, name: str, device: str):
     check(computed(tmp_path / "m.mlir", name, len(ROWS), device), name)
 

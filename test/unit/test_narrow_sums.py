@@ -49,7 +49,7 @@ def model_of(op: str, dtype: Any) -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("op", OPS)
 def test_partial_sums_exceed_the_type(tmp_path: Path, op: str, dtype: Any):

@@ -23,7 +23,7 @@ def normalized(x: np.ndarray, scale: np.ndarray, bias: np.ndarray) -> np.ndarray
 
 
 @requires_emulator
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", [(6, 128), (4, 100), (1, 300), (2, 3, 64)])
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 def test_three_norms(tmp_path: Path, shape: tuple[int, ...], architecture: str):

@@ -81,7 +81,7 @@ def drawn(seed: int) -> Product:
     return Product(operands, frozenset(constants))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_on_the_cpu(seed: int, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def wide(a_type: type, b_type: type, zero: int) -> Product:
     return Product({"a": a, "b": b, "p": p, "q": q}, frozenset("bq"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @requires_emulator
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
@@ -118,7 +118,7 @@ def test_by_matrix_instructions(
     assert sum(sum(each.values()) for each in counts) > 0
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("signs", SIGNS)
 @pytest.mark.parametrize("per_row", [False, True])

@@ -90,7 +90,7 @@ def compare(draw: Draw, found: list[np.ndarray], wanted: list[np.ndarray]) -> No
             np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_rewrites(name: str, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_means_half_way_between_integers(channels_last: int, tmp_path: Path) -> 
             np.testing.assert_array_equal(bits_as(found, wanted.dtype), wanted)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
 def test_programs(name: str, tmp_path: Path) -> None:

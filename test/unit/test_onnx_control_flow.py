@@ -65,7 +65,7 @@ def network(path, form):
     return save(path, [node], inputs, [(name, F32) for name in results], constants), inputs
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("form", NETWORKS)
 def test_recurrent_network(tmp_path, form):
     path, inputs = network(tmp_path / "m.onnx", form)

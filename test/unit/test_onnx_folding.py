@@ -49,7 +49,7 @@ def test_constants(
     np.testing.assert_allclose(results[0], wanted, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [1000, 5000])  # evaluated by the frontend, and by a pass
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_an_axis_that_is_an_input_is_refused(tmp_path: Path) -> None:
     assert error.value.location == "m.onnx:t (DFT)"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("sides", [{"onesided": 0}, {"onesided": 1}, {}])
 def test_programs_of_frames(tmp_path: Path, sides: dict[str, int]) -> None:

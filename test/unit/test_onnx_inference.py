@@ -32,7 +32,7 @@ def test_a_lost_inference_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("axis", [(1 << 63) - 1, 2, -3, -(1 << 63)])
 def test_axes_beyond_the_rank_are_errors(axis: int, tmp_path: Path) -> None:
     """Inference would write beside a shape, which need not end the process."""

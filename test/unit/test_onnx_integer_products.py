@@ -21,7 +21,7 @@ def both(path, inputs):
     return results_of(path, [*inputs.values()])[0], wanted[0]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32])
 @pytest.mark.parametrize(("alpha", "beta"), FACTORS)
 @pytest.mark.parametrize("operands", ["ab", "abc"])

@@ -36,7 +36,7 @@ PADDINGS = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("mode", "shape", "amounts"), PADDINGS)
 def test_repeated_elements(tmp_path, mode, shape, amounts):
     node = helper.make_node("Pad", ["x", "p"], ["y"], mode=mode)
@@ -125,7 +125,7 @@ POOLS = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("attributes", POOLS)
 def test_average_pool(tmp_path, attributes):
     node = helper.make_node("AveragePool", ["x"], ["y"], **attributes)
@@ -185,7 +185,7 @@ GRIDS = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("attributes", GRIDS)
 def test_grid_sample(tmp_path, attributes):
     node = helper.make_node("GridSample", ["x", "g"], ["y"], **attributes)
@@ -211,7 +211,7 @@ RESIZES = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("attributes", RESIZES)
 def test_resize_by_scales_that_are_inputs(tmp_path, attributes):
     node = helper.make_node("Resize", ["x", "", "s"], ["y"], **attributes)
@@ -283,7 +283,7 @@ def test_norms_of_zeros(tmp_path, p, axis):
     check(save(tmp_path / "m.onnx", [node], {"x": x}, [("y", F32)]), {"x": x})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "attributes",
     [
@@ -377,7 +377,7 @@ EINSUMS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("equation", EINSUMS)
 def test_einsum(tmp_path, equation):
     names = [f"x{number}" for number in range(len(EINSUMS[equation]))]

@@ -105,7 +105,7 @@ def read_elsewhere(path: Path) -> tuple[str, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("case", CASES)
 def test_memory_is_bounded(case: str, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"

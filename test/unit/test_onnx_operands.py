@@ -46,7 +46,7 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("form", FORMS)
 def test_operand_that_is_an_input(tmp_path, form):
     op, names, attributes, shape, inputs = FORMS[form]
@@ -83,7 +83,7 @@ def test_reduction_of_no_elements(tmp_path, op, dtype, value):
     np.testing.assert_array_equal(got, np.full((2, 1, 3), value, dtype))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("start", [1 << 62, 5, 4, -1])
 @pytest.mark.parametrize("step", [-1, -2])
 def test_slices_backward_from_beyond_the_end(tmp_path, start, step):
@@ -105,7 +105,7 @@ def test_a_mean_over_an_axis_that_is_named_twice(tmp_path):
     check(save(tmp_path / "m.onnx", [node], x, [("y", F32)], {"axes": np.array([1, -1])}), x)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("op", ["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
 @pytest.mark.parametrize(
     ("shape", "axes"), [((2, 1), [1]), ((1, 1), []), ((1, 3), [0]), ((), []), ((2, 1, 3), [1])]
@@ -134,7 +134,7 @@ CONSTANTS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", CONSTANTS)
 def test_operators_of_constants(tmp_path, op):
     """Their results are declared without a shape; some the reference implementation gets wrong."""

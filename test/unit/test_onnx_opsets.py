@@ -16,7 +16,7 @@ I32 = TensorProto.INT32
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 @pytest.mark.parametrize(
     ("operator", "opset", "scales"),
@@ -40,7 +40,7 @@ def test_scales_that_are_an_attribute(tmp_path):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], opset=7), inputs)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("axis", [0, 1, 2, None])
 def test_hardmax(tmp_path, axis):
     node = helper.make_node("Hardmax", ["x"], ["y"], **({} if axis is None else {"axis": axis}))
@@ -91,7 +91,7 @@ def statistics(*shape: int) -> dict[str, np.ndarray]:
     return {name: np.abs(drawn(*shape)) + index for index, name in enumerate(names)}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("opset", [7, 8, 9, 13, 14, 15])
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4, 5)])
 def test_batch_norms(tmp_path, opset, shape):

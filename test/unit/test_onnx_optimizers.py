@@ -36,7 +36,7 @@ def model(path, op, inputs, names, results, **settings):
     return path
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("count", [0, 3])
 @pytest.mark.parametrize("op", SETTINGS)
 def test_step(tmp_path, op, count):

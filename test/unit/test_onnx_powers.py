@@ -25,7 +25,7 @@ def computed(tmp_path, x, exponents, constants) -> list[np.ndarray]:
     return results_of(path, [x, *inputs.values()])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.uint32, np.uint64])
 def test_exact_and_wrapped(tmp_path, dtype):
     bases = np.arange(0, 14) if np.dtype(dtype).kind == "u" else np.arange(-6, 8)

@@ -31,7 +31,7 @@ def is_integer(kind: Any) -> bool:
     return np.dtype(kind).kind in "iu"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @KINDS
 @pytest.mark.parametrize("axis", [None, 1])
 def test_product_with_weights(tmp_path: Path, kind: Any, axis: int | None) -> None:
@@ -45,7 +45,7 @@ def test_product_with_weights(tmp_path: Path, kind: Any, axis: int | None) -> No
     assert products_of(tmp_path / "m.onnx") == [expected]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @KINDS
 @pytest.mark.parametrize("transposed", [0, 1])
 @pytest.mark.parametrize("zero", [0, 3])
@@ -62,7 +62,7 @@ def test_gemm(tmp_path: Path, kind: Any, transposed: int, zero: int) -> None:
     assert products_of(tmp_path / "m.onnx") == [expected]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @KINDS
 @pytest.mark.parametrize("group", [1, 4])
 def test_convolutions_and_a_residual(tmp_path: Path, kind: Any, group: int) -> None:
@@ -113,14 +113,14 @@ def test_scales_of_the_summed_dimension_stay(tmp_path: Path) -> None:
     assert products_of(tmp_path / "m.onnx") == ["MatMul"]
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_models(tmp_path: Path, seed: int) -> None:
     pairs, x, y = draw(seed)
     pairs.check(tmp_path / "m.onnx", x, y)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_floats_of_eight_bits(tmp_path: Path, seed: int) -> None:
     pairs, x, y = draw(200 + seed, FLOATS[seed % 4])
@@ -128,7 +128,7 @@ def test_random_floats_of_eight_bits(tmp_path: Path, seed: int) -> None:
 
 
 @requires_emulator
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx950", "gfx1100"])
 @pytest.mark.parametrize("seed", range(12))
 def test_floats_of_eight_bits_by_gpu_code(tmp_path: Path, seed: int, architecture: str) -> None:

@@ -26,7 +26,7 @@ def check_against_reference(path: Path, inputs, tolerance=1e-5) -> None:
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(
     ("attributes", "given", "opset"),
     [
@@ -63,7 +63,7 @@ def test_deformable_convolution(tmp_path, attributes, given, opset):
     )
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize(
     ("form", "opset"), [("half_pixel", 20), ("output_half_pixel", 16), ("", 20), ("", 13), ("", 10)]
 )
@@ -95,7 +95,7 @@ def test_regions_that_are_refused(tmp_path, attributes, reason):
     assert error.value.location == "m.onnx:roi (RoiAlign)"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "attributes",
     [
@@ -149,7 +149,7 @@ def test_maxima_are_put_back_into_the_shape_of_their_windows_alone(tmp_path: Pat
         frontends.load(path)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("mode", "starts", "axis"),
     [("linear", None, -2), ("linear", [0, 3], -2), ("circular", [5, 2], 1)],
@@ -165,7 +165,7 @@ def test_tensor_scatter(tmp_path, mode, starts, axis):
     check_against_reference(path, inputs)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 def test_maxima_of_bytes_in_three_dimensions(tmp_path, dtype):
     inputs = {"x": np.random.default_rng(0).integers(0, 256, (1, 2, 4, 5, 4)).astype(dtype)}
@@ -175,7 +175,7 @@ def test_maxima_of_bytes_in_three_dimensions(tmp_path, dtype):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", kind)]), inputs)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("scale", [1.0, 0.5, 0.3])
 @pytest.mark.parametrize("pooled", [[1, 1], [2, 3], [4, 2]])
 def test_maxima_of_regions(tmp_path, scale, pooled):

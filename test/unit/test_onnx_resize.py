@@ -45,7 +45,7 @@ def found_and_wanted(path, inputs):
     return found, wanted
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("form", FORMS)
 def test_filters(tmp_path, form):
     sizes, attributes = FORMS[form]
@@ -74,7 +74,7 @@ def test_lines(tmp_path, mode):
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_kept_aspect_ratio(tmp_path, policy, mode):
@@ -141,7 +141,7 @@ def test_forms_of_tf2onnx(tmp_path):
     check(path, inputs)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_integers(tmp_path, dtype, mode):

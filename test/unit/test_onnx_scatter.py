@@ -17,7 +17,7 @@ import hipgraft
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("reduction", "dtype"), [("max", np.float32), ("min", np.int64)])
 @pytest.mark.parametrize("axis", [0, -1])
 def test_extrema_at_indices_from_both_ends(
@@ -93,7 +93,7 @@ IMAGES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", IMAGES, ids=str)
 def test_images_from_blocks(tmp_path: Path, form: dict[str, list[int]]) -> None:
     form = dict(form)
@@ -118,7 +118,7 @@ TRANSPOSED = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("form", TRANSPOSED, ids=str)
 def test_transposed_convolutions_that_are_cropped(tmp_path: Path, form: dict[str, object]) -> None:
     node = helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"], **form)

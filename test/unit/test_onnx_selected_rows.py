@@ -129,7 +129,7 @@ WRITES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("form", WRITES)
 def test_experts_compute_the_rows_of_their_tokens(tmp_path, form, choice):
@@ -266,7 +266,7 @@ def test_rows_written_by_a_mask_of_elements(tmp_path, count, mask):
     check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants), inputs)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_compressed_rows_are_written_back(tmp_path, axis):
     """The mask of `Compress` and that of `NonZero` are computed by two nodes."""
@@ -440,7 +440,7 @@ def test_edges_joined_with_loops(tmp_path, edges):
     check(save(tmp_path / "m.onnx", nodes, inputs, outputs, constants, opset=18), inputs)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ["counted first", "joined first"])
 @pytest.mark.parametrize("edges", [[[0, 1, 2, 2], [1, 1, 0, 2]], [[0, 1, 2, 2], [0, 1, 2, 2]]])
 def test_counted_edges_joined_with_loops(tmp_path, edges, order):

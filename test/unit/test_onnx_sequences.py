@@ -107,7 +107,7 @@ READERS = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("form", READERS)
 def test_known_members(tmp_path, form):
     inputs = {"a": drawn(2, 5), "b": -drawn(2, 5), "c": 2 * drawn(2, 5)}

@@ -74,7 +74,7 @@ def draw_nodes(opset: int) -> dict[str, tuple[onnx.NodeProto, np.ndarray]]:
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("opset", [13, 22])
 def test_special_values(tmp_path, opset):
     with warnings.catch_warnings():

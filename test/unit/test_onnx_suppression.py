@@ -31,7 +31,7 @@ def sized(path, rows: int):
     return path
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("center", [0, 1])
 @pytest.mark.parametrize(("most", "overlap", "score"), [(3, 0.2, 0.35), (9, 0.6, None), (2, 0, 0)])
 def test_a_known_number_of_boxes(tmp_path, center, most, overlap, score):

@@ -61,7 +61,7 @@ BINARY = ("Add", "Sub", "Mul", "Div", "Mod", "BitwiseXor", "Max", "Min")
 COMPARISONS = ("Less", "GreaterOrEqual", "Equal")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
 def test_unsigned_arithmetic(tmp_path, dtype):
     x, y = drawn(dtype, 200), np.roll(drawn(dtype, 200), 7) | dtype(1)
@@ -80,7 +80,7 @@ def test_unsigned_arithmetic(tmp_path, dtype):
         np.testing.assert_array_equal(one, want, name)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("dtype", [np.uint64, np.int64, np.uint8, np.uint32, np.int8])
 def test_functions_of_integers(tmp_path, dtype):
     most = np.iinfo(dtype).max
@@ -109,7 +109,7 @@ def test_functions_of_integers(tmp_path, dtype):
         np.testing.assert_array_equal(one, want, name)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", ["uint16", "int8", "float8_e4m3fn", "uint4"])
 def test_the_runner_draws_inputs_of_any_type(tmp_path, name, capsys):
     x = np.zeros((2, 3), name if name in np.sctypeDict else getattr(ml_dtypes, name))
@@ -122,7 +122,7 @@ def test_the_runner_draws_inputs_of_any_type(tmp_path, name, capsys):
         assert f"3x2x{name}" in capsys.readouterr().out
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int8, np.int64])
 def test_shifts_by_any_amount(tmp_path, dtype):
     x = drawn(dtype, 120)
@@ -140,7 +140,7 @@ def test_shifts_by_any_amount(tmp_path, dtype):
         np.testing.assert_array_equal(one, want)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2])
 def test_integers_of_parts_of_bytes(tmp_path, kind):
     dtype = helper.tensor_dtype_to_np_dtype(kind)
@@ -167,7 +167,7 @@ def numbers() -> np.ndarray:
     return np.concatenate([finite, middles, *near, special]).astype(np.float32)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("kind", SMALL)
 @pytest.mark.parametrize("saturate", [1, 0])
 def test_small_floats_are_rounded_and_read(tmp_path, kind, saturate):
@@ -186,7 +186,7 @@ def test_small_floats_are_rounded_and_read(tmp_path, kind, saturate):
 
 
 @requires_emulator
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx950", "gfx1100", "gfx1201"])
 @pytest.mark.parametrize("kind", SMALL)
 def test_small_floats_by_gpu_code(tmp_path, kind, architecture):
@@ -258,7 +258,7 @@ QUANTIZED = {
 }
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("form", QUANTIZED)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
 def test_quantisation_by_inputs(tmp_path, form, dtype):
@@ -306,7 +306,7 @@ def test_weights_of_blocks(tmp_path, dtype):
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("x", [np.zeros((2, 3)), np.zeros(1), [-np.inf], [1, np.inf, -2]])
 def test_dynamic_quantisation_without_a_finite_range(tmp_path, x):
     """Of zeros alone, onnxruntime takes the scale 1."""

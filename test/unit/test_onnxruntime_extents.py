@@ -127,7 +127,7 @@ def _saved(model: onnx.ModelProto, folder: Path) -> Path:
     return folder / "model.onnx"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("nodes", "inputs"),
     [
@@ -180,7 +180,7 @@ def test_names_say_nothing_in_bodies(tmp_path: Path) -> None:
         check(model, same, drawn(model, {"n": 3}))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [3, "n"])
 def test_constants_without_elements(rows: int | str, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_flags_of_iree_opt() -> None:
     assert not set(LACKING) & set(flag_fields())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("flags", "pattern"),
     [

@@ -156,7 +156,7 @@ def test_a_type_that_safetensors_lacks(tmp_path: Path) -> None:
     assert bytes(ParameterFile(tmp_path / "odd.irpa").read("z", 16)) == expected
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("inside", [False, True])
 def test_weights_stay_in_their_files(tmp_path: Path, inside: bool) -> None:
     """A compilation maps weights, also those inside of a model, and writes one at a time."""

@@ -57,7 +57,7 @@ def seconds(program: Program, groups: list[tuple[int, ...]]) -> float:
     return sum(COST.time(program, set(group)).seconds for group in groups)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("products", [0, 3])
 def test_small_programs_have_the_least_cost(seed: int, products: int) -> None:
@@ -71,7 +71,7 @@ def test_small_programs_have_the_least_cost(seed: int, products: int) -> None:
     assert seconds(program, groups) <= 1.005 * cheapest_by_trying(program, COST)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("most_exact", [0, 14])
 def test_the_order_of_ops_has_no_influence(seed: int, most_exact: int) -> None:
@@ -86,7 +86,7 @@ def test_the_order_of_ops_has_no_influence(seed: int, most_exact: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(20))
 def test_large_programs_have_legal_groups(seed: int) -> None:
     program = random_program(seed, least=100, most=200, products=seed % 5)
@@ -98,7 +98,7 @@ def test_large_programs_have_legal_groups(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("most_exact", [2, 14])
 @pytest.mark.parametrize("seed", range(40))
 def test_branches_that_read_each_other_make_no_cycle(seed: int, most_exact: int) -> None:
@@ -265,7 +265,7 @@ def random_module(seed: int) -> tuple[str, list[tuple[str, list[int]]]]:
     return text, [*steps, ("results", results)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(4))
 def test_groups_compute_what_the_ops_do(seed: int, tmp_path: Path) -> None:
     text, steps = random_module(seed)

@@ -45,7 +45,7 @@ def targets() -> tuple[str, ...]:
     return ("cpu", *ARCHITECTURES) if missing_reason() is None else ("cpu",)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_fallbacks(name: str, request: pytest.FixtureRequest) -> None:
     for one in rounds(request):
@@ -60,7 +60,7 @@ def test_fallbacks(name: str, request: pytest.FixtureRequest) -> None:
             )
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", BY_ELEMENT)
 def test_results_in_any_order(name: str, request: pytest.FixtureRequest) -> None:
     for one in rounds(request):
@@ -142,7 +142,7 @@ GRAPHS: dict[str, Callable[[], Case]] = {
 }
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs(name: str, request: pytest.FixtureRequest) -> None:
     for one in rounds(request):

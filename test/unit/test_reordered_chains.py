@@ -69,7 +69,7 @@ def _check(seed: int, folder: Path) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", TWICE)
 def test_order_of_an_order(seed: int, tmp_path: Path) -> None:
     _check(seed, tmp_path)

@@ -284,7 +284,7 @@ OBJECTS = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @requires_emulator
 @pytest.mark.parametrize("objects", OBJECTS)
 def test_object_forms(objects: str, tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_rows_that_are_apart(case: Case, launches: int, architecture: str) -> No
 
 
 # Forms on either side of the numbers of rows from which a work item takes less time for each.
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @requires_emulator
 @pytest.mark.parametrize(
     ("case", "architecture", "is_shared"),
@@ -184,7 +184,7 @@ def test_what_takes_less_time_decides(
 
 
 @requires_emulator
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("seed", range(48))
 def test_random_rows(seed: int) -> None:
     draw = np.random.default_rng(seed)

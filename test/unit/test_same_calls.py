@@ -49,7 +49,7 @@ def zeros(program: hipgraft.Program) -> list[list[np.ndarray]]:
     return [[np.zeros_like(boundary.empty(tensor)) for tensor in tensors] for tensors in variants]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(
     "model",
     [*(HERE / "migraphx" / f"{name}.mlir" for name in MIGRAPHX), EXAMPLE],

@@ -39,7 +39,7 @@ def product_case(shape: Sequence[int], element: str = "f32", target: str = "gfx1
     return Case("product", [a, b], build, [expected], [element], 1e-5, 1e-4, target=target)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @requires_emulator
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_products_in_tiles(shape: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> None:

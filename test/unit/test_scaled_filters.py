@@ -128,7 +128,7 @@ def add_batchnorm(program: Program) -> None:
     program.after.append(lambda y: (y - mean) / np.sqrt(spread + epsilon[2]) * scale + bias)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(("element", "tolerance"), [("f32", 1e-5), ("f16", 4e-3)])
 def test_constants_per_channel(element: str, tolerance: float, seed: int):

@@ -53,7 +53,7 @@ def _shape(draw: np.random.Generator) -> tuple[tuple[int, ...], int]:
 
 
 @requires_emulator
-@pytest.mark.sampled(26)
+@pytest.mark.sampled(52)
 @pytest.mark.parametrize("seed", range(48))
 def test_running_sums(seed: int, tmp_path: Path) -> None:
     draw = np.random.default_rng(seed)
@@ -77,7 +77,7 @@ def test_running_sums(seed: int, tmp_path: Path) -> None:
     np.testing.assert_allclose(got, want, rtol=bound, atol=bound * 10 * np.abs(want).max())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @requires_emulator
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])
 @pytest.mark.parametrize("count", [8, 3000])
@@ -93,7 +93,7 @@ def test_short_floats_are_added_in_f32(count: int, target: str, tmp_path: Path) 
 
 
 @requires_emulator
-@pytest.mark.sampled(26)
+@pytest.mark.sampled(52)
 @pytest.mark.parametrize("seed", range(48))
 def test_indices_of_extremes(seed: int, tmp_path: Path) -> None:
     draw = np.random.default_rng(seed)
@@ -132,7 +132,7 @@ func.func @main(%x: {tensor}) -> ({values}, {indices}) {{
 """
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @requires_emulator
 @pytest.mark.parametrize("op", ["max", "min"])
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_parts_of_elements_that_are_apart(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @requires_emulator
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
 @pytest.mark.parametrize("element", [np.int8, np.int32, np.int64])
@@ -214,7 +214,7 @@ def test_extremes_of_integers_without_their_indices(element: Any, op: str, tmp_p
     assert fallback.count("linalg.fill") == 1  # IREE fills an index, too
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 # Estimates of what took milliseconds in one work item per row.
 @requires_emulator
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ CASES = [
 
 
 @requires_emulator
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("shape", "count", "axis", "mode", "kind", "architecture"), CASES)
 def test_on_gpus(
     shape: tuple[int, ...],
@@ -113,7 +113,7 @@ UNSIGNED = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("kind", "mode"), UNSIGNED)
 def test_integers_without_a_sign(kind: str, mode: str, tmp_path: Path) -> None:
     values = operands((4, 2), 16, 0, kind)

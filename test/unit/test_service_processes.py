@@ -71,7 +71,7 @@ def test_faults_of_200_units(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [

@@ -28,7 +28,7 @@ def contractions(model: str, target: str) -> dict[str, bool]:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("model", MODELS)
 def test_its_entries_are_hit(model: str, target: str) -> None:

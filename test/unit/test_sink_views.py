@@ -167,7 +167,7 @@ def moved(text: str) -> int:
     return state.counters["moved-ops"]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])
 def test_moved_ops_compute_the_same(seed: int, target: str, tmp_path: Path):

@@ -27,7 +27,7 @@ def every_third(path: Path, largest: int) -> tuple[Path, dict[str, np.ndarray]]:
     return save(path, nodes, inputs, [("y", F32), ("i", I64)], constants), inputs
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("largest", [0, 1])
 def test_the_best_of_a_slice(tmp_path: Path, largest: int) -> None:
@@ -35,7 +35,7 @@ def test_the_best_of_a_slice(tmp_path: Path, largest: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])
 def test_the_workaround_is_needed(tmp_path: Path, target: str) -> None:
     path, _ = every_third(tmp_path / "m.onnx", 1)

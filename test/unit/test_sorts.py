@@ -56,7 +56,7 @@ def save(path: Path, seed: int) -> list[np.ndarray[Any, Any]]:
     return arrays
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", pytest.param("gfx942", marks=requires_emulator)])
 @pytest.mark.parametrize("seed", range(5))

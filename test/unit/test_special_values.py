@@ -108,7 +108,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int | str, str]
     return run
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("extent", "device"),
     [
@@ -146,7 +146,7 @@ def test_the_compiler_has_the_fault(tmp_path: Path, workaround: Workaround, name
     assert not is_right, "the fault is gone: remove the workaround"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("extent", [3, "?"])
 def test_sums_of_exponentials_of_infinities(tmp_path: Path, extent: int | str):
     rows = [[INF, 1, 2], [-INF, -INF, -INF], [1000, 1001, 1002], [-INF, 3, NAN], [-1000, -1000, 0]]
@@ -167,7 +167,7 @@ def test_sums_of_exponentials_of_infinities(tmp_path: Path, extent: int | str):
     np.testing.assert_allclose(result, [INF, -INF, last, NAN, 0], rtol=1e-6)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("extent", [3, "n"])
 @pytest.mark.parametrize("keepdims", [0, 1])
 @pytest.mark.parametrize("opset", [11, 18])
@@ -246,7 +246,7 @@ def test_torch_results_of_bytes_stay_unsigned(tmp_path: Path, extent: int | str)
     np.testing.assert_array_equal(result, x + 1)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("extent", [4, "n"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.uint64])
 def test_results_of_unsigned_integers_stay_unsigned(tmp_path: Path, extent: int | str, dtype: Any):

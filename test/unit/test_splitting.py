@@ -55,7 +55,7 @@ def split_until_single(module: ir.Module) -> None:
         assert hipdnn.verify(module) == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("times", [0, 1, 10])
 def test_parts_compute_what_the_whole_did(times: int) -> None:
     with make_context() as context, ir.Location.unknown():

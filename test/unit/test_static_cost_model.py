@@ -82,7 +82,7 @@ def compiled(choices: Choices, plan: Plan) -> Kernel | None:
         return None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @requires_emulator
 @pytest.mark.parametrize(
     ("make", "problem", "plan"),
@@ -188,7 +188,7 @@ def test_a_launch_takes_as_long_as_its_memory(monkeypatch: pytest.MonkeyPatch) -
     assert second - first == pytest.approx(1e6 * (43 << 20) / 4.3e12, rel=0.01)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "make",

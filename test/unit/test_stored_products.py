@@ -105,7 +105,7 @@ func.func @main(%a: tensor<12x8xf32>, %b: tensor<8x24xf32>, %c: tensor<1x24xf32>
 _SUM = '%s = "hipdnn.reduction"(%m) {mode = "ADD"} : (tensor<12x24xf32>) -> tensor<12x1xf32>'
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @requires_emulator
 @pytest.mark.parametrize("is_before", [True, False])
 def test_a_reduction_reads_the_product(is_before: bool, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_reduction_reads_the_product(is_before: bool, tmp_path: Path) -> None:
 
 
 @requires_emulator
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_graphs(seed: int, tmp_path: Path) -> None:
     graph = _Graph(seed)

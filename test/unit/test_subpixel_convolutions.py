@@ -56,7 +56,7 @@ def transposed(seed: int) -> tuple[onnx.ModelProto, np.ndarray[Any, Any]]:
     return onnx.shape_inference.infer_shapes(model, strict_mode=True), x
 
 
-@pytest.mark.sampled(22)
+@pytest.mark.sampled(44)
 @pytest.mark.parametrize("seed", range(30))
 def test_random_ones(seed: int, tmp_path: Path) -> None:
     model, x = transposed(seed)

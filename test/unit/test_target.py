@@ -40,7 +40,7 @@ def test_unknown(name: str, message: str) -> None:
     assert error.value.message.startswith(message)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", known_targets())
 def test_compiler_knows_target_and_flags(name: str) -> None:
     session = IreeSession(Target.parse(name).iree_flags)

@@ -30,7 +30,7 @@ def in_threads(use: Callable[[int], None], tasks: int = 16) -> None:
         list(pool.map(use, range(tasks)))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["session", "bundle", "interpreter", "jit"])
 def test_a_shared_program_gives_each_thread_its_results(kind: str, tmp_path: Path) -> None:

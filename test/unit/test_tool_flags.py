@@ -30,7 +30,7 @@ def test_all_tools_have_flags() -> None:
     assert len(flags_of("hipgraft-opt")) > 50
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "error"),

@@ -31,7 +31,7 @@ DIGITS = "9" * 5000
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
     [
@@ -81,7 +81,7 @@ def test_closed_streams() -> None:
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_no_worker_and_no_folder(number: signal.Signals, tmp_path: Path) -> None:

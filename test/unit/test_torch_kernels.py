@@ -38,7 +38,7 @@ func.func @main(%a: {_T}, %w: !torch.vtensor<[8,8],f32>, %c: {_T}, %s: {_T}) -> 
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])
 def test_a_rotation_is_one_kernel_beside_its_product(target: str, tmp_path: Path):
     if target != "cpu" and missing_reason():

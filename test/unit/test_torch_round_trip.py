@@ -80,7 +80,7 @@ def at_the_border(module: ir.Module) -> None:
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(*kinds))
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("name", CASES)
 def test_round_trip(name: str):
     case = forms.CASES[name]

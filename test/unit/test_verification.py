@@ -61,7 +61,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_kernel_is_an_error(name: str, tmp_path: Path) -> None:
     target, make = FAULTS[name]

@@ -416,7 +416,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 def test_the_compiler_has_the_fault(name: str) -> None:
     target, make = FAULTS[name]
     effect = WORKAROUNDS[name].effect
@@ -493,7 +493,7 @@ UNMASKED = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @requires_emulator
 @pytest.mark.parametrize("name", UNMASKED)
 def test_matrices_of_a_batch_stay_separate(name: str) -> None:
@@ -513,7 +513,7 @@ FEW_ROWS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @requires_emulator
 @pytest.mark.parametrize("target", ["gfx950", "gfx90a"])
 @pytest.mark.parametrize("make", FEW_ROWS.values(), ids=FEW_ROWS)
