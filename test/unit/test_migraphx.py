@@ -107,7 +107,6 @@ def test_runs_on_the_cpu(path: Path) -> None:
     check(run_module(compiled, as_passed(compiled, memory), open_device("cpu")), expected)
 
 
-@pytest.mark.sampled(2)
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
