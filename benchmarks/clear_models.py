@@ -96,8 +96,8 @@ def _is_whole(candidate: Draft) -> bool:
     return bool(np.all(candidate.inputs[0] == np.trunc(candidate.inputs[0])))
 
 
-def _divides_by_more_than_0(candidate: Draft) -> bool:
-    """Whether equal elements, whose variance is a rounding error or 0, are divided by a number."""
+def _has_epsilon(candidate: Draft) -> bool:
+    """Whether equal elements, whose variance is 0 or a rounding error, are divided by a number."""
     return candidate.attributes.get("epsilon", 1e-5) > 0
 
 
@@ -184,7 +184,6 @@ _RULES: dict[str, Callable[[Draft], bool]] = {
     "Cast": _fits,
     "CastLike": _fits,
     "ConvTranspose": _is_finite,  # whether zeros beside the image are multiplied by infinity
-    "InstanceNormalization": _divides_by_more_than_0,
     "MeanVarianceNormalization": _is_spread,  # of one element, a quotient of roundings
     "OneHot": _is_whole,
     "PRelu": _has_valid_slope,
@@ -195,6 +194,8 @@ _RULES: dict[str, Callable[[Draft], bool]] = {
     "TopK": lambda draft: bool(draft.attributes.get("sorted", 1)),
     # Which elements meet is not defined, or they are divided by an infinite scale.
     **dict.fromkeys(("Det", "DynamicQuantizeLinear", "GRU", "LSTM", "RNN"), _is_finite),
+    **dict.fromkeys(("BatchNormalization", "GroupNormalization"), _has_epsilon),
+    **dict.fromkeys(("InstanceNormalization", "LayerNormalization"), _has_epsilon),
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _is_float_window),
 }
 

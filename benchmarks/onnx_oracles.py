@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,19 @@ from random_onnx import Draft
 
 from hipgraft.onnx_backend.cases import difference
 
+_Feeds = Mapping[str, np.ndarray]
+
 
 def wanted(candidate: Draft, model: onnx.ModelProto) -> list[np.ndarray] | None:
     """Returns a model's results; None if the model is invalid or its meaning is unclear."""
     try:
-        results = [_onnxruntime(candidate, model)]
+        results = [by_onnxruntime(model, candidate.feeds())]
     except RuntimeError:
         return None
     if candidate.op in WRONG_REFERENCE and results == [None]:
         return None
     if candidate.opset >= REFERENCE_OPSET:
-        results.append(_reference(candidate, model))
+        results.append(by_reference(model, candidate.feeds()))
     results = [one for one in results if one]
     if not results or any(len(one) != len(results[0]) for one in results):
         return None
@@ -43,8 +44,8 @@ def wanted(candidate: Draft, model: onnx.ModelProto) -> list[np.ndarray] | None:
     return None if is_unclear or any(array.dtype.kind in "OUS" for array in arrays) else arrays
 
 
-def _onnxruntime(candidate: Draft | _Feeds, model: onnx.ModelProto) -> list[Any] | None:
-    """Returns the results; None if there is no kernel.
+def by_onnxruntime(model: onnx.ModelProto, feeds: _Feeds) -> list[Any] | None:
+    """Returns the results of a model by unoptimised onnxruntime; None if there is no kernel.
 
     Raises:
         RuntimeError: the model is invalid, or fails when it runs.
@@ -61,18 +62,19 @@ def _onnxruntime(candidate: Draft | _Feeds, model: onnx.ModelProto) -> list[Any]
     except Exception as error:
         raise RuntimeError(str(error)) from error
     try:
-        return session.run(None, candidate.feeds())
+        return session.run(None, feeds)
     except Exception as error:
         raise RuntimeError(str(error)) from error
 
 
-def _reference(candidate: Draft, model: onnx.ModelProto) -> list[Any] | None:
+def by_reference(model: onnx.ModelProto, feeds: _Feeds) -> list[Any] | None:
+    """Returns the results of a model by ONNX's reference; None if it cannot run it."""
     from onnx.reference import ReferenceEvaluator
 
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return ReferenceEvaluator(model).run(None, candidate.feeds())
+            return ReferenceEvaluator(model).run(None, feeds)
     except Exception:  # an invalid model, or one without a kernel
         return None
 
@@ -94,11 +96,10 @@ def evaluate(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[Any] 
     for index, node in enumerate(model.graph.node):  # names are locations, which may be equal
         node.name = str(index)
     _compare_integers(model.graph)
-    runner = _Feeds(feeds)
     # The reference implementation rounds integer quotients down.
-    for evaluator in (_onnxruntime, _reference):
+    for evaluator in (by_onnxruntime, by_reference):
         with suppress(RuntimeError):
-            results = evaluator(runner, model)
+            results = evaluator(model, feeds)
             if results is not None:
                 return results
     return None
@@ -122,14 +123,6 @@ def _compare_integers(graph: onnx.GraphProto) -> None:
         nodes.append(helper.make_node("Identity", [value], node.output))
     del graph.node[:]
     graph.node.extend(nodes)
-
-
-@dataclass(frozen=True)
-class _Feeds:
-    named: dict[str, np.ndarray]
-
-    def feeds(self) -> dict[str, np.ndarray]:
-        return self.named
 
 
 def of_type(array: Any, dtype: np.dtype) -> np.ndarray:

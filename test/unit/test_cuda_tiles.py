@@ -160,7 +160,9 @@ def test_nothing_is_read_behind_the_last_step_of_a_product(element: str, depth: 
     assert re.search(rb"min\.[us]32\s+%r\d+, %r\d+, " + str(depth).encode() + b";", code) is None
 
 
-@pytest.mark.parametrize(("length", "threads"), [(197, 32), (1500, 128)])
+@pytest.mark.parametrize(
+    ("length", "threads"), [(197, 32), (600, 128), (1500, 128), (4099, 256), (50257, 1024)]
+)
 def test_a_ragged_row_is_given_to_warps(length: int, threads: int) -> None:
     assert launch(ROWS.format(length=length)) == (2364, threads)
 

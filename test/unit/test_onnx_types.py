@@ -57,6 +57,14 @@ def drawn(dtype, *shape) -> np.ndarray:
     )
 
 
+def test_products_of_bytes(tmp_path):
+    inputs = {"x": drawn(np.int8, 5, 7), "y": drawn(np.int8, 7, 6)}
+    node = helper.make_node("Einsum", ["x", "y"], ["z"], equation="ij,jk->ik")
+    outputs = {"z": (TensorProto.INT8, [5, 6])}
+    (got,) = results_of(tmp_path, model_of([node], inputs, outputs), inputs)
+    np.testing.assert_array_equal(got, inputs["x"] @ inputs["y"])
+
+
 BINARY = ("Add", "Sub", "Mul", "Div", "Mod", "BitwiseXor", "Max", "Min")
 COMPARISONS = ("Less", "GreaterOrEqual", "Equal")
 

@@ -28,11 +28,7 @@ from hipgraft.codegen.iree.row_tiles import set_rows
 from hipgraft.codegen.iree.schedule import Schedule, read_schedule
 from hipgraft.codegen.iree.session import IreeSession, get_session
 from hipgraft.codegen.kernel import Dispatch, Kernel, Step
-from hipgraft.codegen.objects.code_object import (
-    CodeObject,
-    check_dispatch,
-    extract_code_objects,
-)
+from hipgraft.codegen.objects.code_object import CodeObject, check_dispatch, extract_code_objects
 from hipgraft.codegen.objects.elf_note import without_access_qualifiers
 from hipgraft.codegen.objects.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
@@ -230,23 +226,29 @@ def _translated(
     if has_lone_padding(module):
         flags = turned_off(flags, FUSE_PADDING)
         session, module, kind = _formed_dispatches(text, target, flags)
-    _TILINGS[target.kind](module, target)
+    is_tiled = _TILINGS[target.kind](module, target)
     try:
-        _schedule(session, module, target, is_free=True)
+        is_tiled |= _choose_tiles(session, module, target, is_free=True)
+        session.run(module, compile_from=_CONFIGURED, compile_to=_SCHEDULED)
     except CodegenError:
+        if not is_tiled:
+            raise
         # IREE may fail with these tile sizes and succeed with its own.
         session, module, kind = _formed_dispatches(text, target, flags)
-        _schedule(session, module, target, is_free=False)
+        _choose_tiles(session, module, target, is_free=False)
+        session.run(module, compile_from=_CONFIGURED, compile_to=_SCHEDULED)
     return session, module, kind
 
 
-def _schedule(session: IreeSession, module: ir.Module, target: Target, *, is_free: bool) -> None:
+def _choose_tiles(
+    session: IreeSession, module: ir.Module, target: Target, *, is_free: bool
+) -> bool:
+    """Compiles up to the phase after which tile sizes are known; see `correct_blocks`."""
     schedule_dispatches(module)
     session.run(module, compile_from="stream", compile_to="executable-sources")
     relax_alignment(module)
     session.run(module, compile_from="executable-sources", compile_to=_CONFIGURED)
-    correct_blocks(module, target, is_free=is_free)
-    session.run(module, compile_from=_CONFIGURED, compile_to=_SCHEDULED)
+    return correct_blocks(module, target, is_free=is_free)
 
 
 def _formed_dispatches(

@@ -405,6 +405,20 @@ func.func @products_of_bytes(%x: !torch.vtensor<[2,3],si8>, %y: !torch.vtensor<[
 
 // -----
 
+// The product that replaces the op is rewritten, too.
+// CHECK-LABEL: func.func @product_and_sum_of_bytes
+func.func @product_and_sum_of_bytes(%x: !torch.vtensor<[2,3],ui8>, %y: !torch.vtensor<[3,4],ui8>, %z: !torch.vtensor<[4],ui8>) -> !torch.vtensor<[2,4],ui8> {
+  // CHECK-NOT: torch.aten.addmm
+  // CHECK: torch.aten.mm %{{.*}} : !torch.vtensor<[2,3],si32>, !torch.vtensor<[3,4],si32> -> !torch.vtensor<[2,4],si32>
+  // CHECK: torch.aten.add.Tensor {{.*}} -> !torch.vtensor<[2,4],si32>
+  // CHECK: torch.aten.to.dtype {{.*}} -> !torch.vtensor<[2,4],ui8>
+  %one = torch.constant.int 1
+  %0 = torch.aten.addmm %z, %x, %y, %one, %one : !torch.vtensor<[4],ui8>, !torch.vtensor<[2,3],ui8>, !torch.vtensor<[3,4],ui8>, !torch.int, !torch.int -> !torch.vtensor<[2,4],ui8>
+  return %0 : !torch.vtensor<[2,4],ui8>
+}
+
+// -----
+
 // Windows of 3, 4 and 3 elements; the shorter ones repeat their last one.
 // CHECK-LABEL: func.func @windows_of_different_extents
 func.func @windows_of_different_extents(%x: !torch.vtensor<[2,8],f32>) -> !torch.vtensor<[2,3],f32> {

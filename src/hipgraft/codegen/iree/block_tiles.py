@@ -14,31 +14,24 @@ from math import gcd, prod
 
 from hipgraft.codegen.iree.compilation_info import (
     CUDA_OPTIONS,
+    distribution,
     largest_divisor,
+    lowering_config,
     translation_info,
 )
 from hipgraft.codegen.iree.linalg_loops import extents_of, iterators, loops_of
-from hipgraft.codegen.iree.row_tiles import shares_rows
+from hipgraft.codegen.iree.row_tiles import KEPT, MOST_KEPT, PASSED, shares_rows, work_items
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.counted_booleans import counts_booleans
 from hipgraft.codegen.workarounds.idle_lanes import leaves_lanes_idle
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import walk
 
-_MOST_ITEMS = 1024  # in a workgroup
-
-# Elements of a lane in an iteration: where one op reads the block, and where several do. These have
-# the whole block in registers if it fits with so many elements.
-_PASSED, _KEPT, _MOST_KEPT = 16, 32, 128
-
 # The extent for which dynamic loops are distributed.
 _DYNAMIC = 64
 
 _CONFIG = "lowering_config"
 _PLAIN = frozenset({"linalg.fill", "linalg.generic", "linalg.index", "linalg.yield"})
-
-Loops = Mapping[ir.Operation, Sequence[int]]
-"""Loops of ops that are distributed over a workgroup."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +49,18 @@ class _Loop:
     tile: int = 0
 
 
-def correct_blocks(module: ir.Module, target: Target, *, is_free: bool) -> None:
+def correct_blocks(module: ir.Module, target: Target, *, is_free: bool) -> bool:
     """Distributes lanes over all dims of reductions for which IREE chose too few.
 
     Args:
         module: the module after the phase `executable-configurations`.
         target: the target of the module.
         is_free: whether it may also do so where IREE's choice is only slow.
+
+    Returns:
+        Whether it did so where IREE's choice is only slow.
     """
+    is_changed = False
     with module.context, ir.Location.unknown():
         for function in [op for op in walk(module.operation) if op.name == "func.func"]:
             ops = [op for op in walk(function) if op.name == "linalg.generic"]
@@ -71,7 +68,8 @@ def correct_blocks(module: ir.Module, target: Target, *, is_free: bool) -> None:
             if any(leaves_lanes_idle(target, _array(op, "lane_basis")) for op in shared):
                 _distribute(function, {op: _tiled_loops(op) for op in shared}, target)
             elif is_free and not shared and _is_plain(function):
-                _share_blocks(function, ops, target)
+                is_changed |= _share_blocks(function, ops, target)
+    return is_changed
 
 
 def _array(op: ir.Operation, name: str) -> list[int]:
@@ -95,29 +93,30 @@ def _is_plain(function: ir.Operation) -> bool:
     return not any(name.startswith(("linalg.", "iree_linalg_ext.", "scf.")) for name in names)
 
 
-def _share_blocks(function: ir.Operation, ops: Sequence[ir.Operation], target: Target) -> None:
-    """Distributes blocks that single work items would reduce, if that takes less time.
+def _share_blocks(function: ir.Operation, ops: Sequence[ir.Operation], target: Target) -> bool:
+    """Distributes blocks that single work items would reduce; returns whether that takes less time.
 
     Blocks with one loop in each op have been rows, which `row_tiles` has distributed.
     """
     reductions = [op for op in ops if "reduction" in iterators(op)]
     if not reductions or not all(map(_reads_blocks, reductions)) or counts_booleans(ops):
-        return
+        return False
     blocks = {op: loops for op in ops if (loops := _inner_loops(op, ops))}
     sizes = {(prod(_extents(op)), prod(_extents(op, loops))) for op, loops in blocks.items()}
     is_static = all(ir.ShapedType.get_dynamic_size() not in extents_of(op).values() for op in ops)
     if not is_static or len(sizes) > 1 or all(len(loops) == 1 for loops in blocks.values()):
-        return
+        return False
     size, length = sizes.pop()
     if not shares_rows(target, size // length, length, is_lone=len(blocks) == 1):
-        return
+        return False
     for op in ops:
         if _CONFIG in op.attributes:
             del op.attributes[_CONFIG]
     root = reductions[-1]
     workgroup = [int(kind == "parallel") for kind in iterators(root)]
-    root.attributes[_CONFIG] = _config(f"workgroup = {workgroup}")
+    root.attributes[_CONFIG] = ir.Attribute.parse(lowering_config(f"workgroup = {workgroup}"))
     _distribute(function, blocks, target)
+    return True
 
 
 def _reads_blocks(op: ir.Operation) -> bool:
@@ -150,17 +149,19 @@ def _extents(op: ir.Operation, loops: Sequence[int] | None = None) -> list[int]:
     return [_DYNAMIC if extent == ir.ShapedType.get_dynamic_size() else extent for extent in known]
 
 
-def _distribute(function: ir.Operation, blocks: Loops, target: Target) -> None:
+def _distribute(
+    function: ir.Operation, blocks: Mapping[ir.Operation, Sequence[int]], target: Target
+) -> None:
     """Distributes loops over a workgroup; the op with a tile of the workgroup keeps it."""
     lanes = target.wavefront_size
     extents = {op: _extents(op, loops) for op, loops in blocks.items()}
-    kept, items = _PASSED if len(blocks) == 1 else _KEPT, lanes
-    while items * kept < max(map(prod, extents.values())) and items < _MOST_ITEMS:
-        items *= 2
+    longest, is_lone = max(map(prod, extents.values())), len(blocks) == 1
+    items = work_items(longest, lanes, is_lone=is_lone)
     most = (prod(_shared(one, lanes, items // lanes)[1]) for one in extents.values())
     items = min(items, *(lanes * wavefronts for wavefronts in most))
-    if len(blocks) > 1 and items * _MOST_KEPT >= max(map(prod, extents.values())):
-        kept = _MOST_KEPT
+    # Ops that read the same block have all of it in registers if it fits.
+    is_kept = not is_lone and longest <= items * MOST_KEPT[target.kind]
+    kept = MOST_KEPT[target.kind] if is_kept else PASSED if is_lone else KEPT
     for op, loops in blocks.items():
         shares = _distributed(extents[op], lanes, items // lanes, kept)
         _set(op, dict(zip(loops, shares, strict=True)))
@@ -207,9 +208,7 @@ def _cover(extent: int) -> int:
     return 1 << (extent - 1).bit_length()
 
 
-def _distributed(
-    extents: Sequence[int], lanes: int, wavefronts: int, kept: int = _KEPT
-) -> list[_Loop]:
+def _distributed(extents: Sequence[int], lanes: int, wavefronts: int, kept: int) -> list[_Loop]:
     """Distributes loops over a workgroup; a lane gets at most `kept` elements in an iteration."""
     loops: list[_Loop] = []
     for extent, along, across in reversed(
@@ -224,19 +223,13 @@ def _distributed(
 
 
 def _set(op: ir.Operation, loops: dict[int, _Loop]) -> None:
-    rank = list(range(len(iterators(op))))
-    every = [loops.get(loop, _Loop()) for loop in rank]
-    workgroup = _array(op, "workgroup")
-    config = (
-        f"lane_basis = [{[one.lanes for one in every]}, {rank}], "
-        f"subgroup_basis = [{[one.wavefronts for one in every]}, {rank}], "
-        f"{_kind(op)} = {[one.tile for one in every]}, "
-        f"thread = {[int(loop in loops) for loop in rank]}"
+    every = [loops.get(loop, _Loop()) for loop in range(len(iterators(op)))]
+    config = distribution(
+        _kind(op),
+        lanes=[one.lanes for one in every],
+        wavefronts=[one.wavefronts for one in every],
+        tile=[one.tile for one in every],
+        thread=[int(one.tile > 0) for one in every],
+        workgroup=_array(op, "workgroup"),
     )
-    if workgroup:
-        config = f"{config}, workgroup = {workgroup}"
-    op.attributes[_CONFIG] = _config(config)
-
-
-def _config(fields: str) -> ir.Attribute:
-    return ir.Attribute.parse(f"#iree_gpu.lowering_config<{{{fields}}}>")
+    op.attributes[_CONFIG] = ir.Attribute.parse(lowering_config(config))

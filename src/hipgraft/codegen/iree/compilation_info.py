@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 CUDA_OPTIONS = "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false"
 """The options of pipelines for CUDA."""
 
@@ -21,9 +23,41 @@ def compilation_info(
     translation = translation_info(pipeline, threads, subgroup, options)
     return (
         "#iree_codegen.compilation_info<"
-        f"lowering_config = #iree_gpu.lowering_config<{{{config}}}>, "
+        f"lowering_config = {lowering_config(config)}, "
         f"translation_info = {translation}>"
     )
+
+
+def lowering_config(fields: str) -> str:
+    """Returns the text of IREE's attribute `#iree_gpu.lowering_config` with some fields."""
+    return f"#iree_gpu.lowering_config<{{{fields}}}>"
+
+
+def distribution(
+    kind: str,
+    *,
+    lanes: Sequence[int],
+    wavefronts: Sequence[int],
+    tile: Sequence[int],
+    thread: Sequence[int],
+    workgroup: Sequence[int] = (),
+) -> str:
+    """Returns the fields of a lowering config for the pipeline `VectorDistribute`.
+
+    Args:
+        kind: `partial_reduction` for a reduction, `serial` for another op.
+        lanes: lanes of a wavefront along each loop.
+        wavefronts: wavefronts along each loop.
+        tile: elements of a workgroup's iteration along each loop; 0 for loops that are not tiled.
+        thread: elements that a lane reads at once along each loop.
+        workgroup: elements of a workgroup along each loop, for the op that determines them.
+    """
+    order = list(range(len(lanes)))
+    fields = (
+        f"lane_basis = [{list(lanes)}, {order}], subgroup_basis = [{list(wavefronts)}, {order}], "
+        f"{kind} = {list(tile)}, thread = {list(thread)}"
+    )
+    return f"{fields}, workgroup = {list(workgroup)}" if workgroup else fields
 
 
 def translation_info(pipeline: str, threads: int, subgroup: int, options: str = "") -> str:

@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from hipgraft.codegen.chips import find_gpu
-from hipgraft.codegen.iree.compilation_info import CUDA_OPTIONS, compilation_info
+from hipgraft.codegen.iree.compilation_info import (
+    CUDA_OPTIONS,
+    compilation_info,
+    distribution,
+    lowering_config,
+)
 from hipgraft.codegen.iree.linalg_loops import extents_of, generics_of, iterators, loops_of
 from hipgraft.codegen.iree.vector_tiles import set_product_of
 from hipgraft.codegen.target import Target, TargetKind
@@ -136,26 +141,46 @@ def _reduces_rows(op: ir.Operation, extents: tuple[int, ...]) -> bool:
     return is_last and is_along and _extents(op) == extents
 
 
+_MOST_ITEMS = 1024  # in a workgroup
+
+# Elements per lane: per iteration of a loop, kept in registers, and at most with little spilling.
+PASSED, KEPT = 16, 32
+MOST_KEPT = {TargetKind.AMDGPU: 128, TargetKind.CUDA: 64}
+
+
+def work_items(length: int, lanes: int, *, is_lone: bool) -> int:
+    """Returns how many work items share a row.
+
+    Args:
+        length: the elements of the row.
+        lanes: the work items in a wavefront.
+        is_lone: whether only one op reads the row.
+    """
+    kept, items = PASSED if is_lone else KEPT, lanes
+    while items * kept < length and items < _MOST_ITEMS:
+        items *= 2
+    return items
+
+
 # CUDA: the fastest of the settings timed on an H200. Longer rows get more warps, because IREE keeps
 # whole rows in the registers of one work item, and generates megabytes of code.
 _LONGEST_OF_WARP = 512
-_WARPS, _MOST_WARPS = 4, 32
-_KEPT_ON_CUDA, _MOST_KEPT_ON_CUDA = 32, 64
+_WARPS = 4
 
 
 def _on_cuda(rows: _Rows, target: Target) -> _Spread | None:
     lanes = target.wavefront_size
     if rows.length <= lanes:
         return None
-    warps = 1 if rows.length <= _LONGEST_OF_WARP else _WARPS
-    while warps * lanes * _KEPT_ON_CUDA < rows.length and warps < _MOST_WARPS:
-        warps *= 2
-    step = _rounded(rows.length, warps * lanes)
+    items = work_items(rows.length, lanes, is_lone=False)
+    if rows.length > _LONGEST_OF_WARP:
+        items = max(items, _WARPS * lanes)
+    step = _rounded(rows.length, items)
     if rows.is_lone:
-        step = min(step, warps * lanes * _KEPT_ON_CUDA)
-    if step > warps * lanes * _MOST_KEPT_ON_CUDA:
+        step = min(step, items * KEPT)
+    if step > items * MOST_KEPT[target.kind]:
         return None
-    return _Spread(lanes, warps, 1, step, CUDA_OPTIONS)
+    return _Spread(lanes, items // lanes, 1, step, CUDA_OPTIONS)
 
 
 # AMDGPU, by estimated time. A work item reads its row element by element, and few rows leave most
@@ -163,15 +188,13 @@ def _on_cuda(rows: _Rows, target: Target) -> _Spread | None:
 # hardly an element. Rows of these lengths and more, by wavefront size, are always shared.
 SHARED_FROM = {64: 32, 32: 64}
 _LEAST_SHARED = 5
-_MOST_ITEMS = 1024  # in a workgroup
 
 # Shorter rows are shared up to this many rows for each of their elements and compute units. The
 # limit is higher where several ops of a dispatch read the row.
 _ROWS, _LONE_ROWS = 6, 3
 
-# Elements per lane: read at once, per iteration of a loop, kept in registers, and at most with
-# little spilling.
-_AT_ONCE, _PASSED, _KEPT, _MOST_KEPT = 4, 16, 32, 128
+# Elements that a lane reads at once.
+_AT_ONCE = 4
 
 
 def _on_amdgpu(rows: _Rows, target: Target) -> _Spread | None:
@@ -179,14 +202,12 @@ def _on_amdgpu(rows: _Rows, target: Target) -> _Spread | None:
     most = rows.length * find_gpu(target.name).units * (_LONE_ROWS if rows.is_lone else _ROWS)
     if rows.length < _LEAST_SHARED or (rows.length < SHARED_FROM[lanes] and rows.count > most):
         return None
-    kept, items = _PASSED if rows.is_lone else _KEPT, lanes
-    while items * kept < rows.length and items < _MOST_ITEMS:
-        items *= 2
+    items = work_items(rows.length, lanes, is_lone=rows.is_lone)
     at_once = min(_AT_ONCE, 1 << max(rows.length // items, 1).bit_length() - 1)
     step = _rounded(rows.length, items * at_once)
     if rows.is_lone:
-        step = min(step, items * _PASSED)
-    if step > items * _MOST_KEPT:
+        step = min(step, items * PASSED)
+    if step > items * MOST_KEPT[target.kind]:
         return None
     return _Spread(lanes, items // lanes, at_once, step)
 
@@ -211,23 +232,18 @@ def _rounded(length: int, multiple: int) -> int:
 
 
 def _set_row(op: ir.Operation, spread: _Spread, *, is_last: bool) -> None:
-    rank = len(iterators(op))
-
-    def sizes(outer: int, inner: int) -> str:
-        return f"[{', '.join(map(str, [*[outer] * (rank - 1), inner]))}]"
-
-    order = f"[{', '.join(map(str, range(rank)))}]"
-    kind = "partial_reduction" if "reduction" in iterators(op) else "serial"
-    config = (
-        f"lane_basis = [{sizes(1, spread.lanes)}, {order}], "
-        f"subgroup_basis = [{sizes(1, spread.wavefronts)}, {order}], "
-        f"{kind} = {sizes(0, spread.step)}, thread = {sizes(0, spread.at_once)}"
+    outer = len(iterators(op)) - 1
+    config = distribution(
+        "partial_reduction" if "reduction" in iterators(op) else "serial",
+        lanes=[*[1] * outer, spread.lanes],
+        wavefronts=[*[1] * outer, spread.wavefronts],
+        tile=[*[0] * outer, spread.step],
+        thread=[*[0] * outer, spread.at_once],
+        workgroup=[*[1] * outer, 0] if is_last else (),
     )
     if is_last:
-        config = f"{config}, workgroup = {sizes(1, 0)}"
         items = spread.wavefronts * spread.lanes
         info = compilation_info(config, "VectorDistribute", items, spread.lanes, spread.options)
         op.attributes["compilation_info"] = ir.Attribute.parse(info)
     else:
-        text = f"#iree_gpu.lowering_config<{{{config}}}>"
-        op.attributes["lowering_config"] = ir.Attribute.parse(text)
+        op.attributes["lowering_config"] = ir.Attribute.parse(lowering_config(config))

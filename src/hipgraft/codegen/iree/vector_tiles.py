@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from hipgraft.codegen.chips import find_gpu
-from hipgraft.codegen.iree.compilation_info import CUDA_OPTIONS, compilation_info
+from hipgraft.codegen.iree.compilation_info import CUDA_OPTIONS, compilation_info, distribution
 from hipgraft.codegen.iree.linalg_loops import extents_of, iterators, loops_of, tensor
 from hipgraft.codegen.products import few_rows
 from hipgraft.codegen.target import Target, TargetKind
@@ -104,18 +104,14 @@ def set_product_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     step = _step(product, lanes, at_once)
     sharing = _sharing(product, step, target)
     within = inner * at_once if count > 1 else step * sharing
-    order = list(range(loops + count))
-
-    def sizes(outer: Sequence[int], summed: Sequence[int]) -> str:
-        return str([*outer, *summed])
-
     ones, zeros = [1] * loops, [0] * loops
-    config = (
-        f"lane_basis = [{sizes(ones, [lanes // inner, inner][-count:])}, {order}], "
-        f"subgroup_basis = [{sizes(ones, [sharing, 1][:count])}, {order}], "
-        f"partial_reduction = {sizes(zeros, [step * sharing // within, within][-count:])}, "
-        f"thread = {sizes(zeros, [1, at_once][-count:])}, "
-        f"workgroup = {sizes(product.tiles, [0] * count)}"
+    config = distribution(
+        "partial_reduction",
+        lanes=[*ones, *[lanes // inner, inner][-count:]],
+        wavefronts=[*ones, *[sharing, 1][:count]],
+        tile=[*zeros, *[step * sharing // within, within][-count:]],
+        thread=[*zeros, *[1, at_once][-count:]],
+        workgroup=[*product.tiles, *[0] * count],
     )
     options = CUDA_OPTIONS if target.kind is TargetKind.CUDA else ""
     info = compilation_info(config, "VectorDistribute", lanes * sharing, lanes, options)

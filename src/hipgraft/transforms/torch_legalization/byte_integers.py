@@ -52,6 +52,8 @@ def widened(op: ir.Operation) -> list[ir.Value] | None:
     narrow = (_UNSIGNED,) if name in OPERATORS else ()
     if name in PRODUCTS and _element(op.results[0]) in _BYTES:
         narrow = _BYTES
+    if not narrow:
+        return None
     operands = [_widened(one, narrow) for one in op.operands]
     if operands == list(op.operands):
         return None
