@@ -65,7 +65,7 @@ lit: venv ## run all tests of IR
 
 fast: venv ## run the tests without those marked slow or thorough
 	$(BIN)/lit -sv --param=fast test/lit
-	$(PYTEST) -m "not slow and not thorough"
+	$(PYTEST) -n 2 --dist=worksteal -m "not slow and not thorough"
 
 unit: venv ## run the tests in Python without those marked thorough
 	$(PYTEST) -m "not thorough"

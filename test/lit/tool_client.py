@@ -1,25 +1,22 @@
-"""Has `tool_server.py` run a tool with this process's arguments, folder and open files."""
+"""Has `tool_server.py` run a tool with this process's arguments, folder and open files.
 
-import array
-import json
+It imports only C modules and what Python itself needs to start: `socket` and `json` take longer
+than all else that this program does.
+"""
+
+import _socket
 import os
-import socket
 import sys
 
 server, module, *arguments = sys.argv[1:]
-command = {
-    "module": module,
-    "arguments": arguments,
-    "folder": os.getcwd(),
-    "environment": dict(os.environ),
-}
-with socket.socket(socket.AF_UNIX) as connection:
-    connection.connect("\0" + server)
-    text = json.dumps(command).encode() + b"\n"
-    files = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))
-    sent = connection.sendmsg([text], [files])
-    connection.sendall(text[sent:])
-    status = int(connection.recv(16) or b"1")
-if status < 0:
-    os.kill(os.getpid(), -status)
-sys.exit(status)
+command = (module, arguments, os.getcwd(), dict(os.environ))
+text = repr(command).encode() + b"\n"
+files = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
+connection = _socket.socket(_socket.AF_UNIX)
+connection.connect("\0" + server)
+sent = connection.sendmsg([text], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+connection.sendall(text[sent:])
+status = connection.recv(16)
+if not status:
+    os.abort()
+sys.exit(int(status))

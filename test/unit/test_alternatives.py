@@ -304,6 +304,7 @@ def test_each_variant_is_tested_and_differs_from_the_default() -> None:
 
 
 # Counted by benchmarks/alternatives.py.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "element", "best", "target"),
     [

@@ -115,6 +115,7 @@ def test_all_lanes_take_less_time(architecture: str) -> None:
     assert times[0] < times[1] / 2
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(1, 5000), min_size=1, max_size=4),
     st.sampled_from([32, 64]),
@@ -147,12 +148,14 @@ def test_wavefronts_are_preferred_to_whole_tiles(
     assert block_tiles._shared(extents, 64, wavefronts) == expected
 
 
+@pytest.mark.slow
 def test_columns_stay_with_work_items() -> None:
     """Lanes that share a column would read elements of different rows."""
     kernel = compiled(reduction_case("ADD", (0,), "f32", (100, 640)), "gfx942")
     assert kernel.dispatches[0].grid == (10, 1, 1)
 
 
+@pytest.mark.slow
 def test_counted_booleans_stay_with_work_items() -> None:
     """LLVM does not finish compiling some of them; see the workaround `counted-booleans`."""
     x = np.random.default_rng(0).random((3, 5, 8)) < 0.5
@@ -167,11 +170,13 @@ def test_counted_booleans_stay_with_work_items() -> None:
     assert kernel.dispatches[-1].grid == (1, 1, 1)
 
 
+@pytest.mark.slow
 def test_ops_that_broadcast_a_result_share_blocks_too() -> None:
     kernel = compiled(group_norm_case(64, 10, 196, "f16"), "gfx942")
     assert {one.grid for one in kernel.dispatches} == {(64, 1, 1)}
 
 
+@pytest.mark.slow
 def test_own_tiles_stand_in_for_those_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     case = group_norm_case(64, 10, 49, "f32")
     assert compiled(case, "gfx942").dispatches[0].grid == (64, 1, 1)

@@ -132,6 +132,7 @@ def test_damaged_objects_are_told(tmp_path: Path) -> None:
         bundle.run([X], open_null())
 
 
+@pytest.mark.slow
 def test_a_bundle_needs_no_compiler(path: Path) -> None:
     code = """
 import sys, numpy as np
@@ -189,6 +190,7 @@ def less(x: np.ndarray) -> np.ndarray:
     return (x - np.float32(0.25)) - np.float32(0.25)
 
 
+@pytest.mark.slow
 def test_graphs_on_the_cpu(tmp_path: Path) -> None:
     module = build_program(PROGRAM, GRAPHS, ["cpu"])
     run_passes(module, "hipdnn-bufferize")

@@ -111,6 +111,7 @@ def test_the_content_of_constants_counts_and_their_handles_do_not() -> None:
     assert key(stored("w", 2)) != key(stored("w", 3))
 
 
+@pytest.mark.slow
 def test_constants_of_one_handle_in_two_modules(tmp_path: Path) -> None:
     x = np.arange(4, dtype=np.float32)
     for factor in (2, 3):

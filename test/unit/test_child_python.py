@@ -50,6 +50,7 @@ def test_a_child_does_not_inherit_the_working_directory(
     assert not mark.exists()
 
 
+@pytest.mark.slow
 def test_a_child_finds_the_module_of_its_task_also_in_the_working_directory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

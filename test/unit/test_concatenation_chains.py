@@ -87,6 +87,7 @@ def _check(seed: int, folder: Path, target: str, device: str = "cpu") -> None:
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(30))
 def test_on_the_cpu(seed: int, tmp_path: Path) -> None:

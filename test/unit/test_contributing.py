@@ -44,6 +44,7 @@ def run_lines() -> list[str]:
     return re.findall(r"^// RUN: (.*)$", block("test"), flags=re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(3))
 def test_example_does_what_its_test_says(plugin: Path, number: int):
     test = plugin / "hipdnn-erase-identity.mlir"
@@ -67,6 +68,7 @@ def test_all_run_lines_are_run():
     assert len(run_lines()) == 3
 
 
+@pytest.mark.slow
 def test_example_alternative_computes_the_product(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(
         ALTERNATIVES, "hipdnn.matmul", Registry("alternative", ALTERNATIVES["hipdnn.matmul"])

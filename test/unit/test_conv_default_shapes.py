@@ -94,6 +94,7 @@ def test_few_filters_are_16_where_matrices_are_multiplied(case: Case) -> None:
     assert padded == [has_few, has_few and case.elements[0] != "f32", False]
 
 
+@pytest.mark.slow
 def test_convolutions_stay_whole() -> None:
     whole = {case.name: WHOLE_REDUCTIONS in lower_case(case) for case in CASES}
     assert [name for name, is_whole in whole.items() if not is_whole] == [

@@ -160,6 +160,7 @@ def test_nothing_is_read_behind_the_last_step_of_a_product(element: str, depth: 
     assert re.search(rb"min\.[us]32\s+%r\d+, %r\d+, " + str(depth).encode() + b";", code) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("length", "threads"), [(197, 32), (600, 128), (1500, 128), (4099, 256), (50257, 1024)]
 )
@@ -167,6 +168,7 @@ def test_a_ragged_row_is_given_to_warps(length: int, threads: int) -> None:
     assert launch(ROWS.format(length=length)) == (2364, threads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strides", "launches"), [("384, 1", 1), ("1, 196", 2)])
 def test_norms_read_rows_in_one_piece(strides: str, launches: int) -> None:
     """A row to each workgroup; to a thread each, 7 workgroups would run."""
@@ -178,6 +180,7 @@ def test_norms_read_rows_in_one_piece(strides: str, launches: int) -> None:
     assert steps[-1].grid == (196, 1, 1)
 
 
+@pytest.mark.slow
 def test_own_tiles_stand_in_for_those_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     text = product(128, 768, 768, "f32", "f32")
     tiled = launch(text)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, get_args, get_origin, get_type_hints
 
 import hipdnn_graphs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ _PIPELINES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(_PIPELINES)
 def test_pipelines_with_options_resolve_or_are_errors(text: str) -> None:
     try:
@@ -87,6 +89,7 @@ def _members(value: Any) -> list[Any]:
     return [value, *(m for each in inner if isinstance(each, dict | list) for m in _members(each))]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(hipdnn_graphs.GRAPHS)), _NAMES, _JSON, st.data())
 def test_graphs_with_drawn_members_import_or_are_errors(
     name: str, field: str, value: Any, data: st.DataObject

@@ -266,6 +266,7 @@ def test_missing_kernel(driver: FakeDriver) -> None:
     device.close()
 
 
+@pytest.mark.slow
 def test_many_runs_do_not_grow(driver: FakeDriver) -> None:
     device = driver.open()
     with Session(program(driver.kind), device) as session:

@@ -86,6 +86,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", MODELS)
 def test_models_in_memory(form: str) -> None:
     with hipgraft.compile(MODELS[form](), "cpu") as program:
@@ -93,6 +94,7 @@ def test_models_in_memory(form: str) -> None:
     assert (y == np.maximum(X, 0)).all()
 
 
+@pytest.mark.slow
 def test_models_in_memory_leave_one_entry_for_each_kernel(tmp_path: Path) -> None:
     entries: list[int] = []
     for _ in range(2):
@@ -233,6 +235,7 @@ def test_pipelines_of_other_packages(tmp_path: Path, monkeypatch: pytest.MonkeyP
         registry.entries.cache_clear()
 
 
+@pytest.mark.slow
 def test_the_page_runs(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "embedding.md").read_text()
     blocks = re.findall(r"<!-- run -->\n```python\n(.*?)```\n", page, re.DOTALL)

@@ -82,6 +82,7 @@ def test_a_sample_is_scaled():
     assert sample.instructions * sample.scale == whole.instructions
 
 
+@pytest.mark.slow
 @requires_assembler
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 def test_v0_has_only_the_positions_that_the_kernel_asks_for(architecture: str):
@@ -171,6 +172,7 @@ def test_unknown_instructions_are_named_with_their_address():
         launch(code, "f", (1,), (64,), [])
 
 
+@pytest.mark.slow
 @requires_assembler
 def test_decoded_kernels_are_cached_until_they_are_damaged(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch
@@ -251,6 +253,7 @@ def test_a_code_object_of_another_architecture_is_refused(tmp_path: Path):
         EmulatorDevice("gfx942").load_code_object(code.data)
 
 
+@pytest.mark.slow
 @requires_assembler
 def test_the_tool_runs_one_kernel(tmp_path: Path):
     (tmp_path / "f.hsaco").write_bytes(double_of("gfx942").data)

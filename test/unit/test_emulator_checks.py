@@ -143,6 +143,7 @@ def test_waves_at_different_barriers():
     assert found.site.instruction < found.other.instruction
 
 
+@pytest.mark.slow
 def test_checks_are_chosen_by_name(tmp_path: Path):
     assert parse_checks("races,barriers") == Check.RACES | Check.BARRIERS
     assert parse_checks("all") == Check.ALL
@@ -217,6 +218,7 @@ def _line_of(mnemonic: str, text: str) -> int:
     return LINES_BEFORE + number
 
 
+@pytest.mark.slow
 def test_damaged_line_tables_tell_nothing():
     code = assemble(BEGIN + LINES, "gfx942", pointers=1, lds=1024)
     (address,) = [row.address for row in code.rows if row.text.startswith("ds_read")]

@@ -75,12 +75,14 @@ def test_dependent_instructions_take_their_issue_cycles(instruction: str, cycles
     assert cycles_of_each(instruction) == pytest.approx(cycles, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_another_reader_of_a_matrix_waits_for_the_passes():
     product = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]"
     both = cycles_of_each(f"{product}\n  v_add_f32 v0, v0, v0")
     assert both == pytest.approx(16 + MI300X.matrix_latency + MI300X.valu_latency, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_waves_of_one_simd_share_its_vector_unit():
     # Four waves run on four SIMDs; eight share them.
     alone, shared = (cycles_of_each("v_add_f32 v1, v1, v2", waves=waves) for waves in (4, 8))
@@ -97,6 +99,7 @@ def test_lanes_that_meet_in_a_bank_take_turns(shift: int, cycles: int):
     assert reads.parts["lds"] * 1e-6 * MI300X.clock / 500 == pytest.approx(cycles, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_more_workgroups_than_units_take_further_rounds():
     text = repeated("v_add_f32 v1, v1, v2", 2000)
     # A workgroup of 64 KiB of LDS has its unit for itself.
@@ -121,6 +124,7 @@ READ_ALL = """
 """
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_the_last_cache_comes_from_memory():
     size = 512 << 20
     text = READ_ALL.format(first=4, last=5)
@@ -130,6 +134,7 @@ def test_what_does_not_fit_the_last_cache_comes_from_memory():
     assert found.microseconds == pytest.approx(1e6 * seconds, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_what_is_not_read_of_an_operand_takes_no_time():
     few, many = (
         timed(READ_ALL.format(first=4, last=5), groups=64, elements=elements)
@@ -149,6 +154,7 @@ def test_operands_that_share_memory_are_read_once():
     assert found.parts["memory"] == pytest.approx(1e6 * seconds, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_waves_wait_for_each_other_at_a_barrier():
     # Which wave it is, as a scalar: the first of two works before the barrier, the second after it.
     text = """
@@ -175,6 +181,7 @@ def test_waves_wait_for_each_other_at_a_barrier():
     assert apart == pytest.approx(2 * together, rel=0.1)
 
 
+@pytest.mark.slow
 def test_loads_take_the_latency_of_their_level():
     load = "  global_load_dword v1, v0, s[4:5]\n  s_waitcnt vmcnt(0)"
     assert cycles_of_each(load, "  v_mov_b32 v0, 0\n") == pytest.approx(MI300X.l1_latency, rel=0.1)
@@ -207,6 +214,7 @@ def test_unknown_chips_and_faults_are_errors():
         timed(out, elements=4)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_estimate(tmp_path: Path):
     code = assemble(BEGIN + repeated("v_add_f32 v1, v1, v2", 100), "gfx942", pointers=1)
     (tmp_path / "f.hsaco").write_bytes(code.data)

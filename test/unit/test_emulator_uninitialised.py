@@ -70,6 +70,7 @@ def test_one_half_of_a_register():
     assert [one.kind for one in findings(text.format("global_store_short"))] == [STORE]
 
 
+@pytest.mark.slow
 def test_through_lds_and_scalars():
     staged = "  ds_write_b32 v1, v7\n  s_waitcnt lgkmcnt(0)\n  ds_read_b32 v3, v1\n"
     (found,) = findings(staged + "  global_store_dword v1, v3, s[4:5]\n")

@@ -104,6 +104,7 @@ def test_each_column_has_a_wavefront(architecture: str) -> None:
     assert (np.prod(launch.grid), np.prod(launch.block)) == (12, 2048 // (lanes * 4) * lanes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "architecture"),
     [

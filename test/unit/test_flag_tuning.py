@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 from test_service import graph
 from test_timed import SlowDevice
@@ -32,6 +33,7 @@ def ranking(cost_model: CostModel, other: Candidate = NARROW) -> Ranking:
     return found
 
 
+@pytest.mark.slow
 def test_the_faster_one_is_taken() -> None:
     for slow, expected in (("f32", NARROW), ("f16", DEFAULT)):
         # Kernels are named after their element type.
@@ -63,6 +65,7 @@ class BrokenCostModel:
         return Cost(self.name, float("inf"), {}, ("it does not run: out of memory",))
 
 
+@pytest.mark.slow
 def test_what_does_not_run_is_no_override() -> None:
     found = ranking(BrokenCostModel())
     assert {each.error for each in found.scores} == {"it does not run: out of memory"}
@@ -82,6 +85,7 @@ class HastyCostModel:
         return Cost(self.name, self.next)
 
 
+@pytest.mark.slow
 def test_flags_that_change_nothing_are_no_gain() -> None:
     idle = Candidate("idle", ("--iree-opt-level=O3",))
     found = ranking(HastyCostModel(), idle)

@@ -74,18 +74,21 @@ def test_each_kind_of_harm_is_found_and_costs_one_input() -> None:
     assert search.ran == len(inputs)
 
 
+@pytest.mark.slow
 def test_no_input_is_lost_between_children() -> None:
     search = Search(target(harm), [b"good"] * 205)
     assert list(search) == []
     assert search.ran == 205
 
 
+@pytest.mark.slow
 def test_a_hang_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuzz.engine.MOST_SECONDS", 0.5)
     (found,) = Search(target(lambda path: time.sleep(30)), [b"x"])
     assert found.key.startswith("hang")
 
 
+@pytest.mark.slow
 def test_what_is_found_is_made_smaller() -> None:
     def run(path: Path) -> None:
         if b"!" in path.read_bytes():

@@ -78,6 +78,7 @@ def test_crashes_are_told_and_the_child_replaced(children: Compilers) -> None:
     assert run(children, TELL)[0] == 0
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_what_is_late_or_abandoned(children: Compilers) -> None:
     _, first = run(children, TELL)
     with pytest.raises(TimeoutError, match=r"did not end in 0.2 s"):

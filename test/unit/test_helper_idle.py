@@ -13,6 +13,7 @@ from hipgraft.helper import server
 from hipgraft.helper.server import Server, socket_path
 
 
+@pytest.mark.slow
 def test_the_helper_ends_when_no_request_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

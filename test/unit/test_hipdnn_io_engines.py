@@ -310,6 +310,7 @@ def test_required_fields():
         KnobSetting("x", object()).to_bytes()  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table", [DETAILS, PREDICTION, PLAN, BOTH], ids=lambda one: type(one).__name__
 )

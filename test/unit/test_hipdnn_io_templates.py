@@ -211,6 +211,7 @@ TOOLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS)
 def test_tools_take_a_case(tool: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     run, folder = TOOLS[tool], several(tmp_path, 3)

@@ -213,6 +213,7 @@ def test_compilations_have_a_time_limit(tmp_path: Path) -> None:
         prepared.check()
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("given", ["x", "-1", "nan"])
 def test_wrong_time_limits_are_errors(given: str, tmp_path: Path) -> None:
@@ -310,6 +311,7 @@ handle.destroy()
 """
 
 
+@pytest.mark.slow
 @requires_compiler
 @pytest.mark.parametrize("kind", ["hip", "cuda"])
 def test_streams_of_others_are_refused(kind: str, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def read(source: Any) -> Any:
     return hipdnn_io.read_json(json.dumps(source))
 
 
+@pytest.mark.slow
 def test_each_case_has_an_oracle(tmp_path: Path) -> None:
     """The cases are those of the table, and results are finite for random inputs."""
     write_sweeps(tmp_path)

@@ -109,6 +109,7 @@ def test_files_of_an_entry_stay_in_the_folder_of_extraction(tmp_path: Path, name
         Entry.from_bytes(data, key(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", ["true", "a lie"])
 def test_entry_that_inflates(claim: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "MOST_BYTES", 1 << 20)
@@ -177,6 +178,7 @@ def test_whatever_is_wrong_with_a_kernel_it_is_no_traceback(
     assert accepted > 15
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(16)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_damaged_entry_is_made_again_and_told_once(

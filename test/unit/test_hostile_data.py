@@ -118,6 +118,7 @@ def as_json(document: Any) -> bytes:
     return json.dumps(document, ensure_ascii=False).encode(errors="surrogatepass")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_changed_bytes(kind: str, tmp_path: Path) -> None:
     path, read, _ = written(kind, tmp_path)

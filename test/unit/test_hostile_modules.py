@@ -230,6 +230,7 @@ def start(action: str, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL"])
 def test_a_crash_of_a_tool_is_an_error(name: str, tmp_path: Path):
     process = start(f"os.kill(os.getpid(), signal.{name})", tmp_path)
@@ -238,6 +239,7 @@ def test_a_crash_of_a_tool_is_an_error(name: str, tmp_path: Path):
     assert f"error: hipgraft-opt was ended by {name}" in errors
 
 
+@pytest.mark.slow
 def test_a_crash_names_the_pass(tmp_path: Path):
     script = (
         "import os\nfrom hipgraft.passmanager import runner\n"
@@ -252,6 +254,7 @@ def test_a_crash_names_the_pass(tmp_path: Path):
     assert "--mlir-pass-pipeline-crash-reproducer=FILE" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_reach_the_process_that_works(number: signal.Signals, tmp_path: Path):
     process = start("print('here', flush=True); signal.pause()", tmp_path)

@@ -182,6 +182,7 @@ func.func @main(%x: tensor<4x6xf32>, %w: tensor<4x6xf32>) -> tensor<4x6xf32> {
 }"""
 
 
+@pytest.mark.slow
 def test_executor_keeps_constants_and_code_between_runs() -> None:
     abs_types = "operand_types = [tensor<4x6xf32>], result_types = [tensor<4x6xf32>]"
     scale_types = (
@@ -300,6 +301,7 @@ def test_cpu_refuses_kernels() -> None:
         CpuDevice().load_code_object(b"\x7fELF")
 
 
+@pytest.mark.slow
 def test_cpu_reports_the_runtime_s_errors() -> None:
     from programs import compiled
 

@@ -71,6 +71,7 @@ def calls_of(kind: Any, module: ir.Module, device: Device, inputs: list[np.ndarr
     return told
 
 
+@pytest.mark.slow
 def test_same_calls_as_the_interpreter() -> None:
     module = parse(HOST)
     expected = calls_of(Executor, module, NullDevice("gfx942"), [X])
@@ -154,6 +155,7 @@ def test_kernels(target: str) -> None:
     assert calls_of(Jit, module, open_emulator(target), [x]) == expected
 
 
+@pytest.mark.slow
 def test_ptx_is_loaded() -> None:
     x = uniform(300, dtype=np.float32)
     module = merged("sm_80")
@@ -173,6 +175,7 @@ func.func @main(%a: {MATRIX}, %b: {MATRIX}) -> {MATRIX} {{
 }}"""
 
 
+@pytest.mark.slow
 def test_shared_memory_is_that_of_the_launch_and_code_is_unloaded() -> None:
     types = f"operand_types = [{MATRIX}, {MATRIX}], result_types = [{MATRIX}]"
     call = f'"hipdnn.execute"(%x, %x) {{callee = @product}} : ({MATRIX}, {MATRIX}) -> {MATRIX}'

@@ -106,6 +106,7 @@ def test_each_package_is_a_layer():
     assert modules == {"__init__"}
 
 
+@pytest.mark.slow
 def test_imports_go_down():
     rank = {name: number for number, name in enumerate(LAYERS)}
     upward = [
@@ -116,6 +117,7 @@ def test_imports_go_down():
     assert not upward
 
 
+@pytest.mark.slow
 def test_imports_of_lowerings_go_down():
     rank = {name: number for number, name in enumerate(LOWERING)}
     prefix = "codegen.lowering."

@@ -168,6 +168,7 @@ def slices(draw: st.DrawFn) -> tuple[Layout, Array, Array]:
     return Layout(view.shape, strides, start, "f32"), base, view
 
 
+@pytest.mark.slow
 @given(slices())
 def test_window_is_the_view(sample: tuple[Layout, Array, Array]) -> None:
     layout, base, view = sample

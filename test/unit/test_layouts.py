@@ -126,6 +126,7 @@ def drawn_image() -> np.ndarray:
     return np.random.default_rng(1).standard_normal(SHAPE).astype(np.float16)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_networks_on_the_cpu(tmp_path: Path, seed: int) -> None:

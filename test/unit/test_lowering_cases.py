@@ -16,6 +16,7 @@ def case(name: str) -> Case:
     return Case(name, [X], lambda x: hipdnn.pointwise(x, mode="neg"), [-X], ["f32"], 0, 0)
 
 
+@pytest.mark.slow
 def test_a_case_fails_alone() -> None:
     def lower(one: Case) -> str:
         text = lower_case(one)

@@ -54,6 +54,7 @@ def custom_text(template: str | None, target: str = "cpu", name: str = "fusilli.
     return lower_case(Case("custom", [A, B], build, [A], ["f32"], 0, 0, target=target))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", [TYPED, DYNAMIC, BUILTIN], ids=["typed", "dynamic", "builtin"])
 def test_template_runs(template: str) -> None:
     kernel = compile_text(custom_text(template), Target.parse("cpu"))
@@ -63,6 +64,7 @@ def test_template_runs(template: str) -> None:
     np.testing.assert_array_equal(result.to_host(), B - A)
 
 
+@pytest.mark.slow
 def test_template_is_one_dispatch_of_the_gpu() -> None:
     kernel = compile_text(custom_text(TYPED, "gfx942"), Target.parse("gfx942"))
     assert len(kernel.steps) == 1

@@ -400,6 +400,7 @@ def classes(a: Any, b: Any) -> Any:
     return hipdnn.matmul(a, b, result_type=tensor_type([2, 24], "f32"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 def test_deep_product_of_few_results_is_one_dispatch(target: str) -> None:
     """IREE would make a dispatch of single products and one of their sums."""
@@ -490,6 +491,7 @@ def lower_first(text: str) -> str:
         return lower_container(function.regions[0].blocks[0].operations[0], Target.parse("cpu"))
 
 
+@pytest.mark.slow
 def test_fallback_runs() -> None:
     # The operand is stored transposed; the literal is 1, 2, 3, 4.
     session = get_session(Target.parse("cpu").iree_flags)

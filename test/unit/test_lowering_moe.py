@@ -144,6 +144,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1201"])
 def test_tiles_use_matrix_instructions(architecture: str) -> None:
     case = next(case for case in CASES if case.name == "tiles_f16")

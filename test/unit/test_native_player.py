@@ -462,6 +462,7 @@ def aligned(size: int) -> Any:
     return raw[start : start + size]
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_the_page_s_program(driver: FakeDriver, tmp_path: Path) -> None:
     """C99 without warnings, built by what hipgraft-config says, run on a driver of host memory."""

@@ -125,6 +125,7 @@ def test_calls_of_a_device_check_their_arguments(device: PlayerDevice) -> None:
     device.free(address)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_the_header_is_c(tmp_path: Path) -> None:
     config = Path(sys.executable).with_name("hipgraft-config")

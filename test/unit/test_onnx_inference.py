@@ -26,6 +26,7 @@ def compiled(folder: Path, node: onnx.NodeProto, *inputs: tuple[str, int, list[i
     return done.stderr
 
 
+@pytest.mark.slow
 def test_a_lost_inference_is_an_error(tmp_path: Path) -> None:
     said = compiled(tmp_path, SPLIT)
     assert said.startswith("m.onnx: error: invalid ONNX model: its types cannot be inferred: the")
@@ -53,6 +54,7 @@ def test_extents_of_minus_one_are_unknown(tmp_path: Path) -> None:
     assert compiled(tmp_path, add, ("z", FLOAT, [-1, 4])) == ""
 
 
+@pytest.mark.slow
 def test_well_formed_nodes_are_read(tmp_path: Path) -> None:
     split = helper.make_node("Split", ["x"], ["y", "z"], num_outputs=2)
     assert compiled(tmp_path, split) == ""

@@ -192,6 +192,7 @@ def test_bisected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(model, answer, drawn(model))
 
 
+@pytest.mark.slow
 def test_bodies_and_extents(tmp_path: Path) -> None:
     body = helper.make_graph([node("Mul", ["a", "x"], ["p"])], "t", [], [info("p", F32, [3])])
     other = helper.make_graph([node("Neg", ["a"], ["q"])], "e", [], [info("q", F32, [3])])
@@ -219,6 +220,7 @@ def test_bodies_and_extents(tmp_path: Path) -> None:
         check(model, answer, {"x": np.ones(3, np.float32), "i": np.array(number)})
 
 
+@pytest.mark.slow
 def test_a_branch_that_is_known(tmp_path: Path) -> None:
     """onnxruntime keeps an `If` on extents, which hipgraft evaluates."""
     bodies = {
@@ -244,6 +246,7 @@ def test_a_branch_that_is_known(tmp_path: Path) -> None:
     check(model, answer, drawn(model))
 
 
+@pytest.mark.slow
 def test_contributed(tmp_path: Path) -> None:
     """Fused operators of onnxruntime are taken by their semantics, or left with their name."""
     rng = np.random.default_rng(1)
@@ -271,6 +274,7 @@ def test_contributed(tmp_path: Path) -> None:
     check(fused, answer, drawn(fused), 1e-4)
 
 
+@pytest.mark.slow
 def test_variants(tmp_path: Path) -> None:
     model = model_of(
         [
@@ -297,6 +301,7 @@ def test_variants(tmp_path: Path) -> None:
     assert "depends on 'seq': give extents by option dims=seq=N" in reasons(none)["MatMul"]
 
 
+@pytest.mark.slow
 def test_for_a_gpu(tmp_path: Path) -> None:
     answer = ask(branches(), tmp_path / "r", "gfx942", search="none")
     assert [group["nodes"] for group in answer["groups"]] == [[0, 5], [6, 7]]

@@ -77,6 +77,7 @@ def test_one_program_for_all_extents(tmp_path: Path) -> None:
         check(model, answer, drawn(model, {"batch": batch, "seq": seq}))
 
 
+@pytest.mark.slow
 def test_a_dimension_without_a_name(tmp_path: Path) -> None:
     model = model_of([node("Exp", ["x"], ["e"]), node("Neg", ["e"], ["y"])], {"x": [None, 3]})
     answer = ask(model, tmp_path / "r")
@@ -127,6 +128,7 @@ def _saved(model: onnx.ModelProto, folder: Path) -> Path:
     return folder / "model.onnx"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("nodes", "inputs"),
@@ -150,6 +152,7 @@ def test_what_may_be_broadcast_is_left(
     check(model, taken, drawn(model, {"n": 3, "m": 3}))
 
 
+@pytest.mark.slow
 def test_an_operand_that_is_a_result(tmp_path: Path) -> None:
     """As the condition that the body of a Loop hands on."""
     model = model_of([node("Identity", ["x"], ["e"]), node("Neg", ["e"], ["y"])], {"x": ["n", 4]})
@@ -273,6 +276,7 @@ def test_a_gpu_gets_programs_when_shapes_come(
     device.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extents", [{"batch": 2, "seq": 0}, {"batch": 0, "seq": 3}])
 def test_extents_of_0(extents: dict[str, int], tmp_path: Path) -> None:
     """Sums over no elements are 0."""
@@ -310,6 +314,7 @@ def test_extents_of_0_on_a_gpu(tmp_path: Path) -> None:
     device.close()
 
 
+@pytest.mark.slow
 def test_a_divisor_of_0_is_an_error(tmp_path: Path) -> None:
     model = model_of(
         [

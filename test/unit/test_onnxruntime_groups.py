@@ -69,6 +69,7 @@ def test_traps(sources: list[list[int]], taken: list[int], expected: list[list[i
     assert partition(sources, taken) == expected
 
 
+@pytest.mark.slow
 def test_deep_graphs() -> None:
     count = 20000
     sources = [[node - 1] if node else [] for node in range(count)]

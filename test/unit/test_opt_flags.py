@@ -47,6 +47,7 @@ def test_flags_of_iree_opt() -> None:
     assert not set(LACKING) & set(flag_fields())
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("flags", "pattern"),
@@ -79,6 +80,7 @@ def test_passes_for_tests_are_hidden() -> None:
     assert "--test-" in opt("--help-hidden").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
@@ -107,6 +109,7 @@ def test_displays_and_markers(tmp_path: Path, capfd) -> None:
     assert times == sorted(times, reverse=True)
 
 
+@pytest.mark.slow
 def test_generated_reproducer_runs(tmp_path: Path, capfd) -> None:
     path = tmp_path / "r.mlir"
     done = opt("--cse", f"--mlir-generate-reproducer={path}")
@@ -122,6 +125,7 @@ def test_products_are_targets(product: str) -> None:
     assert PRODUCTS[product] in known_targets()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flag", "has_colours"), [("--color", True), ("--color=false", False)])
 def test_diagnostics_in_colour(flag: str, has_colours: bool, tmp_path: Path) -> None:
     path = tmp_path / "m.mlir"

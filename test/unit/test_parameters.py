@@ -156,6 +156,7 @@ def test_a_type_that_safetensors_lacks(tmp_path: Path) -> None:
     assert bytes(ParameterFile(tmp_path / "odd.irpa").read("z", 16)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("inside", [False, True])
 def test_weights_stay_in_their_files(tmp_path: Path, inside: bool) -> None:
@@ -279,6 +280,7 @@ def weighted(path: Path, value: float) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_parameters_of_another_program_are_refused(tmp_path: Path) -> None:
     for name, value in (("one", 1.5), ("two", 2.5)):
         model = weighted(tmp_path / f"{name}-model.mlir", value)
@@ -291,6 +293,7 @@ def test_parameters_of_another_program_are_refused(tmp_path: Path) -> None:
         parameter_arrays(one, "gfx942", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["../w.safetensors", "/elsewhere/w.safetensors", "a/w.irpa"])
 def test_parameters_elsewhere_are_refused(tmp_path: Path, place: str) -> None:
     model = weighted(tmp_path / "model.mlir", 1.0)
@@ -302,6 +305,7 @@ def test_parameters_elsewhere_are_refused(tmp_path: Path, place: str) -> None:
         parameter_arrays(module, "gfx942", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "flag"),
     [("net.mlir", "--stats-json={folder}/full"), ("net.mlirbc", "--emit=bytecode")],
@@ -329,6 +333,7 @@ def test_outputs_appear_together_or_not_at_all(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("emit", "suffix"), [("mlir", ".mlir"), ("object", ".o")])
 def test_a_parameter_file_of_others_is_not_replaced(
     tmp_path: Path, emit: str, suffix: str, capsys: pytest.CaptureFixture[str]

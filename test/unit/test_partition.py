@@ -406,6 +406,7 @@ def test_programs_beyond_the_exact_search_are_near_the_least_cost(seed: int) -> 
     assert seconds(program, found) <= 1.05 * cheapest_by_trying(program, COST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_windows_never_cost(seed: int) -> None:
     program = random_program(seed, least=40, most=120)

@@ -74,6 +74,7 @@ def test_syntax_errors_have_columns(text: str, column: int):
     assert error.value.column == column
 
 
+@pytest.mark.slow
 def test_deep_nests_are_an_error():
     with pytest.raises(PipelineParseError, match="nested too deeply"):
         resolve("a(" * 100_000)
@@ -109,6 +110,7 @@ _nodes = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(_nodes, max_size=4).map(tuple))
 def test_every_tree_is_read_back(nodes: tuple[PassNode | NestNode, ...]):
     assert parse_nodes(print_pipeline(nodes)) == nodes
@@ -119,6 +121,7 @@ _words = st.text(alphabet=st.characters(codec="ascii", exclude_characters="'"), 
 )
 
 
+@pytest.mark.slow
 @given(
     prefix=_words,
     keep=st.lists(_words, max_size=3).map(tuple),

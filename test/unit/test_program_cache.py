@@ -87,6 +87,7 @@ def weighted(tmp_path: Path) -> Path:
     return save(tmp_path / "weighted.onnx", nodes, {"x": [24, 300]}, [24, 300], {"w": weights})
 
 
+@pytest.mark.slow
 def test_weights_are_found_wherever_memory_lies(weighted: Path, counting: Counting) -> None:
     """MLIR reads bytecode with resources only at addresses of their alignment."""
     cold = counting.compile(weighted)
@@ -98,6 +99,7 @@ def test_weights_are_found_wherever_memory_lies(weighted: Path, counting: Counti
     assert asm(held[-1].module) == asm(cold.module)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_compiled_anew(
     weighted: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +111,7 @@ def test_what_cannot_be_read_is_compiled_anew(
     assert asm(again.module) == asm(cold.module)
 
 
+@pytest.mark.slow
 def test_found_program_has_its_aligned_weights(model: Path, counting: Counting) -> None:
     weights = np.random.default_rng(0).standard_normal((16, 16)).astype("<f4")
     model.write_text(_WEIGHTED.format(digits=weights.tobytes().hex()))
@@ -138,6 +141,7 @@ def test_each_ingredient_counts(model: Path, counting: Counting) -> None:
     check_each_counts(model, counting, variations)
 
 
+@pytest.mark.slow
 def test_extents_count(tmp_path: Path, counting: Counting) -> None:
     model = tmp_path / "relu.mlir"
     kind = "!torch.vtensor<[?],f32>"
@@ -155,6 +159,7 @@ def test_extents_count(tmp_path: Path, counting: Counting) -> None:
     check_each_counts(model, counting, [{**one, "compile_to": "hipdnn-ops"} for one in variations])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ingredient", ["package_version", "cpu_identity"])
 def test_what_compiles_counts(
     ingredient: str, model: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
@@ -179,6 +184,7 @@ def test_data_in_other_files_is_read_each_time(weighted: Path, counting: Countin
         assert not counting.was_found
 
 
+@pytest.mark.slow
 def test_large_programs_are_not_kept(
     model: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +206,7 @@ def check_each_counts(model: Path, counting: Counting, variations: list[dict[str
     assert not counting.was_found
 
 
+@pytest.mark.slow
 def test_intermediate_files_are_made_each_time(model: Path, counting: Counting) -> None:
     for name in ("a", "b"):
         counting.compile(model, save_temps=str(model.with_name(name)))

@@ -76,6 +76,7 @@ def test_terminal_shows_a_bar_and_a_line_for_each_worker(tmp_path: Path) -> None
     assert shown.rstrip().endswith("\x1b[2K")
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing_on_a_terminal(tmp_path: Path) -> None:
     command = [*TOOL, model(tmp_path, 1), "--no-cache", "-q", "-o", tmp_path / "out.mlir"]
     assert on_terminal(command) == (0, "")

@@ -272,18 +272,21 @@ class TestOnEmulator:
         np.testing.assert_allclose(y, np.maximum(a - 2 * b, 0), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_cpu_kernel_is_a_module_without_steps() -> None:
     kernel = compile_for(MATMUL, "cpu")
     assert (kernel.format, kernel.steps, kernel.workspace_size) == ("vmfb", (), 0)
     assert _run_vmfb(kernel.objects[0], [random(3), *_matmul_operands()]).shape == (64, 96)
 
 
+@pytest.mark.slow
 def test_cpu_kernel_computes() -> None:
     b, a = _matmul_operands()
     y = _run_vmfb(compile_for(MATMUL, "cpu").objects[0], [random(3), b, a])
     np.testing.assert_allclose(y, a.astype(np.float64) @ b.astype(np.float64), **F16)
 
 
+@pytest.mark.slow
 def test_cuda_kernel_is_ptx() -> None:
     kernel = compile_for(MATMUL, "sm_80")
     (dispatch,) = kernel.dispatches
@@ -294,6 +297,7 @@ def test_cuda_kernel_is_ptx() -> None:
     assert [binding.buffer for binding in dispatch.bindings] == [2, 1, 3]
 
 
+@pytest.mark.slow
 def test_cuda_launches_are_checked_against_the_kernel() -> None:
     kernel = compile_for(CHAIN, "sm_80")
     (info,) = parse_ptx(kernel.objects[0]).kernels.values()
@@ -303,6 +307,7 @@ def test_cuda_launches_are_checked_against_the_kernel() -> None:
         check_dispatch(replace(launch, constants=(1,)), info, 0)
 
 
+@pytest.mark.slow
 def test_variant_attribute_round_trips() -> None:
     kernel = compile_for(CHAIN, "gfx942")
     with make_context():
@@ -316,6 +321,7 @@ def test_copies_round_trip() -> None:
         assert Kernel.from_attr(kernel.to_attr()) == kernel
 
 
+@pytest.mark.slow
 def test_compilation_is_repeatable() -> None:
     assert compile_for(CONV, "gfx942") == compile_for(CONV, "gfx942")
 
@@ -385,6 +391,7 @@ def test_large_constant_is_a_codegen_error() -> None:
         compile_for(text, "gfx942")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx942", "cpu"])
 def test_host_functions_of_dynamic_shapes(target: str) -> None:
     text = """
@@ -398,6 +405,7 @@ def test_host_functions_of_dynamic_shapes(target: str) -> None:
     assert kernel.host.count("gpu.launch_func") == len(kernel.dispatches) == (target != "cpu")
 
 
+@pytest.mark.slow
 def test_compiler_failure_holds_its_first_line() -> None:
     # A known failure of the compiler: its half-precision accumulation has no layout on gfx9.
     text = """
@@ -413,6 +421,7 @@ def test_compiler_failure_holds_its_first_line() -> None:
     assert caught.value.message == "'func.func' op failed to distribute"
 
 
+@pytest.mark.slow
 def test_contexts_of_the_compiler_do_not_load_torch() -> None:
     text = """
     func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -434,6 +443,7 @@ def test_unknown_flag_is_an_error() -> None:
         compile_text(MATMUL, Target.parse("gfx942"), ["--no-such-flag"])
 
 
+@pytest.mark.slow
 def test_flag_of_the_input_phase_has_effect() -> None:
     flags = (*Target.parse("gfx942").default_flags, "--iree-input-demote-f32-to-f16")
     narrow = compile_text(MATVEC, Target.parse("gfx942"), flags)
@@ -441,6 +451,7 @@ def test_flag_of_the_input_phase_has_effect() -> None:
         assert {name.kernel.rpartition("_")[2] for name in kernel.dispatches} == {element}
 
 
+@pytest.mark.slow
 def test_save_temps(tmp_path: Path) -> None:
     compile_text(MATMUL, Target.parse("gfx942"), save_temps=SaveTemps(tmp_path / "t", "mm"))
     names = sorted(path.name for path in (tmp_path / "t").iterdir())

@@ -57,6 +57,7 @@ def test_commands(folder: Path) -> None:
     assert sum(run_here) >= 7
 
 
+@pytest.mark.slow
 def test_python(folder: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     (code,) = [block for block in blocks if "import numpy" in block]

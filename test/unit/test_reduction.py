@@ -67,6 +67,7 @@ def inner(text: str) -> list[ir.Operation]:
     return list(walk(ir.Module.parse(text, make_context()).operation))[1:]
 
 
+@pytest.mark.slow
 def test_of_40_ops_a_graph_with_one_op_is_left_and_valid_at_its_stage(tmp_path: Path) -> None:
     assert len([op for op in inner(module_text()) if op.name.startswith("hipdnn.")]) == 5 * GRAPHS
     done = reduce(tmp_path, module_text(), "grep -q tanh_fwd")
@@ -92,6 +93,7 @@ def test_trials_at_the_same_time_find_the_same(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_shapes_stay_consistent(tmp_path: Path) -> None:
     """Of a convolution the height of the result follows from that of the image."""
     text = """
@@ -134,6 +136,7 @@ def test_an_invalid_module_is_reduced_too(tmp_path: Path) -> None:
     assert len(inner((tmp_path / "out.mlir").read_text())) == 5
 
 
+@pytest.mark.slow
 def test_modules_that_mlir_cannot_print_are_not_tried(tmp_path: Path) -> None:
     """Without its handler of objects, MLIR verifies a binary and crashes as it prints it."""
     binary = 'gpu.binary @{} [#gpu.object<#rocdl.target, "x">]\n'
@@ -152,6 +155,7 @@ def test_attributes_that_the_bindings_cannot_read(tmp_path: Path) -> None:
     assert len(inner((tmp_path / "out.mlir").read_text())) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_the_smallest_so_far_and_no_process(tmp_path: Path, number: int) -> None:
     """Trials are quick until one has found something; the next one waits."""

@@ -77,6 +77,7 @@ class OtherPass(Pass):
 """
 
 
+@pytest.mark.slow
 def test_other_packages_add_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """An installed package with an entry point, as pip leaves it, is found by the tool."""
     (tmp_path / "other.py").write_text(_PLUGIN)

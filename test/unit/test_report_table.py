@@ -157,6 +157,7 @@ def test_the_drawing_fits() -> None:
     assert max(map(len, lines)) <= 60
 
 
+@pytest.mark.slow
 def test_programs_of_dynamic_shapes_have_reports(tmp_path: Path, capsys) -> None:
     values = [helper.make_tensor_value_info(name, 1, ["n", 8]) for name in "xy"]
     nodes = [helper.make_node("Relu", ["x"], ["y"])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ for _kind in RemarkKind:
     )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(RemarkKind), _text, _text, _text, _text)
 def test_yaml_is_read_back(kind: RemarkKind, name: str, message: str, function: str, value: str):
     remark = Remark(kind, "hipdnn-outline", name, message, "a b.mlir:3:7", function, {"k": value})

@@ -103,6 +103,7 @@ def imported_modules(path: Path) -> set[str]:
     return modules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", our_sources(), ids=relative)
 def test_bindings_are_imported_in_one_place(path: Path):
     if path == ROOT / "src/hipgraft/ir/bindings.py":
@@ -136,6 +137,7 @@ def test_traces_of_a_machine_are_recognised(folder: str):
 HEAVY = ("onnx", "rich", "yaml", "networkx", "iree.runtime", "torch_mlir")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "unwanted"),
     [
@@ -171,6 +173,7 @@ def test_lock_has_the_exact_pins_of_pyproject():
         assert pin is None or locked[name[0].lower()] == pin[1], "run `make lock`"
 
 
+@pytest.mark.slow
 def test_stubs_are_those_of_the_pinned_bindings(tmp_path: Path):
     # In a separate process, because the generator replaces the package's classes by native ones.
     subprocess.run([sys.executable, gen_stubs.__file__, "--output", tmp_path], check=True)

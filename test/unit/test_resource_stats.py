@@ -81,6 +81,7 @@ def test_occupancy_is_llvm_s(target: str, tmp_path: Path) -> None:
     assert got == printed
 
 
+@pytest.mark.slow
 def test_each_launch_has_resources() -> None:
     kernel = compile_text(CHAIN, Target.parse("gfx942"))
     resources = kernel_resources(kernel)

@@ -40,6 +40,7 @@ def in_order(case: Case, order: Sequence[int], target: str) -> Case:
     return replace(case, layouts=layouts, logical_results=[first, *others], target=target)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(48)
 @pytest.mark.parametrize(
     "count", [1, pytest.param(24, marks=[pytest.mark.thorough, pytest.mark.slow])]

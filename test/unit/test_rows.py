@@ -97,6 +97,7 @@ def test_each_row_has_a_workgroup(case: Case, rows: int, architecture: str) -> N
 
 
 # IREE's own code for them takes minutes to compile, or spills thousands of registers.
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx950", "gfx1100"])
 def test_long_rows_compile_and_do_not_spill(architecture: str) -> None:
     for case in (

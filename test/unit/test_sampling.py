@@ -62,6 +62,7 @@ def test_architectures_of_sampled_cases_alternate() -> None:
     assert kept(values, 2) == [("a", "gfx942"), ("c", "gfx1100"), ("e", "gfx942")]
 
 
+@pytest.mark.slow
 def test_each_case_that_pytest_collects_runs_for_one_architecture() -> None:
     file = Path(__file__).parent / "test_migraphx.py"
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not thorough", file]

@@ -242,6 +242,7 @@ def _pairs(*shapes: str) -> list[str]:
 
 
 # The loops of each size, as the tensors they fill show.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("op", "shape", "dim", "filled"),
     [

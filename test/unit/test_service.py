@@ -65,6 +65,7 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache")
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_compiled_again(cache: Cache) -> None:
     cold = CompileService(cache=cache)
     first = compiled(graph("one", 8) + graph("two", 16), cold)
@@ -77,6 +78,7 @@ def test_only_what_changed_is_compiled_again(cache: Cache) -> None:
     assert (edited.statistics.hits, edited.statistics.compiled) == (1, 1)
 
 
+@pytest.mark.slow
 def test_names_do_not_matter(cache: Cache) -> None:
     service = CompileService(cache=cache)
     compiled(graph("one", 8), service)
@@ -84,6 +86,7 @@ def test_names_do_not_matter(cache: Cache) -> None:
     assert (service.statistics.hits, service.statistics.compiled) == (1, 1)
 
 
+@pytest.mark.slow
 def test_each_target_is_a_unit(cache: Cache) -> None:
     service = CompileService(cache=cache)
     compiled(graph("one", 8), service, "gfx942")
@@ -92,6 +95,7 @@ def test_each_target_is_a_unit(cache: Cache) -> None:
     assert (service.statistics.hits, service.statistics.compiled) == (1, 2)
 
 
+@pytest.mark.slow
 def test_damaged_entry_is_compiled_again(cache: Cache) -> None:
     service = CompileService(cache=cache)
     first = compiled(graph("one", 8), service)
@@ -103,6 +107,7 @@ def test_damaged_entry_is_compiled_again(cache: Cache) -> None:
     assert cache.get(stored.key) is not None
 
 
+@pytest.mark.slow
 def test_overrides_reach_their_graph_and_its_key(cache: Cache) -> None:
     compiled(graph("one", 8) + graph("two", 16), CompileService(cache=cache))
     overrides = [Override("tw*", "gfx942", ("--iree-opt-level=O1",))]
@@ -146,6 +151,7 @@ def test_what_may_work_another_time_is_not_in_the_cache(cache: Cache) -> None:
     assert (service.statistics.hits, service.statistics.compiled) == (0, 1)
 
 
+@pytest.mark.slow
 def test_a_full_cache_is_pruned(cache: Cache) -> None:
     compiled(graph("one", 8), CompileService(cache=cache))
     assert len(cache.entries()) == 1

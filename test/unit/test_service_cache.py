@@ -161,6 +161,7 @@ def test_source_is_read_and_not_written(tmp_path: Path) -> None:
     assert stored.path.exists()
 
 
+@pytest.mark.slow
 def test_many_writers_of_the_same_entries(tmp_path: Path) -> None:
     def write(number: int) -> list[str]:
         cache = Cache(tmp_path, max_bytes=4000)

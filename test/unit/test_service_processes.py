@@ -98,6 +98,7 @@ def test_reason(fault: str, reason: str) -> None:
     assert found["good"].kernel is not None
 
 
+@pytest.mark.slow
 def test_costliest_first() -> None:
     begun: list[int] = []
     workers = ProcessWorkers(1, task=misbehave)
@@ -108,6 +109,7 @@ def test_costliest_first() -> None:
     assert begun == [1, 2, 0]
 
 
+@pytest.mark.slow
 def test_processes_started_early_are_those_that_compile() -> None:
     before = children()
     workers = ProcessWorkers(2, task=misbehave)
@@ -141,6 +143,7 @@ def test_flags_of_the_whole_process() -> None:
     assert compile_job(plain).kernel == kernels["u0"]
 
 
+@pytest.mark.slow
 def test_processes_start_without_what_they_do_not_need() -> None:
     program = "import sys, hipgraft.service.worker\nprint(*sys.modules, sep='\\n')"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -150,6 +153,7 @@ def test_processes_start_without_what_they_do_not_need() -> None:
     assert not unneeded & set(loaded.stdout.split())
 
 
+@pytest.mark.slow
 def test_abandoned_batch_leaves_no_process() -> None:
     before = children()
     workers = ProcessWorkers(2, task=misbehave)
@@ -161,6 +165,7 @@ def test_abandoned_batch_leaves_no_process() -> None:
     workers.close()
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_killed_parent() -> None:
     program = (
         "from faults import misbehave\n"

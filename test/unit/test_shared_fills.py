@@ -59,6 +59,7 @@ def run(form: str) -> list[np.ndarray]:
         return hipgraft.compile(PADDED.format(*FORMS[form]), "cpu").run([x])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_each_result_is_filled(form: str) -> None:
     first, second = run(form)
@@ -66,6 +67,7 @@ def test_each_result_is_filled(form: str) -> None:
     assert second.tolist() == [7, 7, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_the_compiler_has_the_fault() -> None:
     with without(SHARED_FILLS):
         _, second = run("f64")

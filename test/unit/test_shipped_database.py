@@ -39,6 +39,7 @@ def test_its_entries_are_hit(model: str, target: str) -> None:
     assert named - known == set(), "run tools/dev/gen_tuning_database.py"
 
 
+@pytest.mark.slow
 def test_it_knows_most_contractions_of_resnet50() -> None:
     known = {entry.graph for entry in ENTRIES if entry.target == "gfx942"}
     wanted = {key for key, contracts in contractions("resnet50_f16", "gfx942").items() if contracts}

@@ -78,6 +78,7 @@ def test_a_window_on_a_copy_is_one_on_what_is_copied(seed: int):
         np.testing.assert_array_equal(windowed(memory, seen), expected)
 
 
+@pytest.mark.slow
 def test_windows_on_copies_at_any_offset_and_stride():
     """Windows that overlap, leave gaps or go on in the next row, too."""
     draw, found = random.Random(0), 0

@@ -51,6 +51,7 @@ def test_a_module_needs_neither_numpy_nor_metadata() -> None:
     assert not {"numpy", "importlib.metadata", "hipgraft.frontends", "hipgraft.codegen"} & loaded
 
 
+@pytest.mark.slow
 def test_the_bindings_find_numpy_when_they_need_it() -> None:
     script = """
 import hipgraft.ir.bindings, sys

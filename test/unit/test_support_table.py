@@ -29,12 +29,14 @@ def test_rows_are_those_of_the_page() -> None:
     assert written == [[f" `{form.op}` ", f" {form.what} "] for form in FORMS]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", ["pointwise", "rmsnorm", "conv_wgrad"])
 def test_counts_dispatches(op: str) -> None:
     assert compiled(next(form for form in FORMS if form.op == op), "gfx942") == 1
 
 
+@pytest.mark.slow
 def test_says_why_not() -> None:
     form = next(form for form in FORMS if form.what == "fp6")
     assert "IREE has no buffers of" in str(compiled(form, "gfx942"))

@@ -91,6 +91,7 @@ class SlowDevice(FailingDevice):
         super().fill(address, pattern, nbytes)
 
 
+@pytest.mark.slow
 def test_a_failure_is_that_of_one_thread() -> None:
     """Of the runs of a shared program, only the one whose call failed ends with the error."""
     device = SlowDevice("fill", 50)

@@ -93,6 +93,7 @@ class SlowDevice(NullDevice):
         self._due = 0.0
 
 
+@pytest.mark.slow
 def test_the_median_is_that_of_a_run() -> None:
     cost = TimedCostModel(SlowDevice("sm_80", {"double_it": 10})).cost(doubling(), WORK)
     assert 20_000 <= cost.value < 60_000  # two launches
@@ -106,6 +107,7 @@ def test_a_device_of_another_architecture_is_an_error() -> None:
         open_cost_models(["timed"], device="abacus")
 
 
+@pytest.mark.slow
 def test_graphs_for_the_cpu() -> None:
     graph, target = attention(96, "f32"), Target.parse("cpu")
     choices = Choices(graph, target)

@@ -58,6 +58,7 @@ def with_shim(tmp_path: Path, faults: dict[str, str], *command: str) -> tuple[in
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_what_the_system_refuses_is_no_defect_of_hipgraft(tmp_path: Path) -> None:
     """A full disk once ended in `internal error: OSError`, and in an empty reproducer."""
@@ -72,6 +73,7 @@ def test_what_the_system_refuses_is_no_defect_of_hipgraft(tmp_path: Path) -> Non
     assert "internal error" not in said
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_reproducer_that_cannot_be_written_is_not_left(tmp_path: Path) -> None:
     path = tmp_path / "x.mlir"

@@ -21,6 +21,7 @@ def test_odd_values() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_all_tools_have_flags() -> None:
     sys.path.append(str(SCRIPT.parent))
     from tool_flags import TOOLS, flags_of

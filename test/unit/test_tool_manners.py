@@ -60,6 +60,7 @@ def test_null_byte_in_a_path() -> None:
     assert hipgraft_opt.main(["a\0b.mlir"]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("arguments", [["opt", MODEL], ["opt", "--list-passes"], ["opt", "--help"]])
 def test_full_standard_output(arguments: list[str]) -> None:
@@ -69,6 +70,7 @@ def test_full_standard_output(arguments: list[str]) -> None:
     assert "cannot write standard output: No space left on device" in done.stderr
 
 
+@pytest.mark.slow
 def test_closed_streams() -> None:
     tool = str(BIN / "hipgraft-opt")
     for words, status in (
@@ -129,6 +131,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 def test_a_signal_while_a_worker_starts_leaves_no_folder(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", _SIGNAL_IN_START]
@@ -195,6 +198,7 @@ def test_a_plug_in_that_cannot_be_imported_does_not_hide_the_others(tmp_path: Pa
     assert "cannot be imported from broken: OSError: no licence" in said
 
 
+@pytest.mark.slow
 def test_example_of_the_help_works(tmp_path: Path) -> None:
     help_text = run("opt", "--help").stdout.decode()
     (example,) = re.findall(r"^  hipgraft-opt (.*)$", help_text, re.MULTILINE)

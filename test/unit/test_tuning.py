@@ -356,6 +356,7 @@ def real(graph: ir.Operation) -> Request:
     return replace(fake, flags=flags, lower=lambda: choices.lower(DEFAULT_PLAN))
 
 
+@pytest.mark.slow
 def test_the_service_compiles_what_the_database_says(odd: ir.Operation) -> None:
     entry = Tuned(
         container_key(odd), "gfx942", compiler_version(), "a", str(DECOMPOSED), "counted", {}

@@ -580,6 +580,7 @@ module {
 """
 
 
+@pytest.mark.slow
 def test_widening_with_dynamic_depth() -> None:
     """An unknown K may be partial."""
     target = Target.parse("gfx942")

@@ -119,6 +119,7 @@ def test_wrong_outputs(loaded: Loaded, way: str) -> None:
     assert loaded.ways[way]([loaded.x, *loaded.rest], [y])[0] is y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Executor, Jit])
 def test_element_types_of_dynamic_shapes(kind: Any, tmp_path: Path) -> None:
     program = compile(save_attend(tmp_path / "model.onnx"), "gfx942")

@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s --split-input-file --verify-diagnostics \
 // RUN:   --hipgraft-compile-dynamic=target=gfx942
 // What a host program of launches cannot do is an error that names the other way.

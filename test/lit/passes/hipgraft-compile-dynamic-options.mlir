@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s \
 // RUN:   --pass-pipeline='builtin.module(hipgraft-compile-dynamic{target=gfx942,gfx1100 extra-flags=--iree-opt-level=O1})' \
 // RUN:   | FileCheck %s

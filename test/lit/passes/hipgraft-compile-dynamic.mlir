@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s --hipgraft-compile-dynamic=target=gfx942 | tee %t.once | FileCheck %s
 // RUN: hipgraft-opt %t.once --hipgraft-compile-dynamic=target=gfx942 > %t.twice
 // RUN: diff %t.once %t.twice

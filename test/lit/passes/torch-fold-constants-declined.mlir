@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: hipgraft-opt %s --split-input-file --torch-fold-constants=max-bytes=64 | FileCheck %s
 // RUN: hipgraft-opt %s --split-input-file --torch-fold-constants=max-bytes=64 --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: hipgraft-opt %s --split-input-file --torch-fold-constants=max-bytes=16 | FileCheck %s --check-prefix=SMALL

@@ -1,3 +1,4 @@
+// REQUIRES: slow
 // RUN: rm -rf %t.dir && mkdir %t.dir
 // RUN: not hipgraft-opt %s --cse --test-fail=op=arith.addi --mlir-pass-pipeline-crash-reproducer=%t.dir/fail.mlir 2>&1 | FileCheck %s --check-prefix=FAIL
 // RUN: FileCheck %s --check-prefix=FILE --input-file=%t.dir/fail.mlir
