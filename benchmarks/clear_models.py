@@ -106,6 +106,12 @@ def _is_finite(candidate: Draft) -> bool:
     return all(np.isfinite(one).all() for one in floats)
 
 
+def _sums_elements(candidate: Draft) -> bool:
+    """Whether the result is initialised; onnxruntime may not do so for products of no elements."""
+    has_elements = all(one is None or one.size for one in candidate.inputs)
+    return has_elements or candidate.opset >= REFERENCE_OPSET
+
+
 def _is_float_window(candidate: Draft) -> bool:
     """Whether a window has floats; numbers next to 1 are truncated to integers."""
     return _named_dtype(candidate, "output_datatype").kind not in "iu"
@@ -184,6 +190,7 @@ _RULES: dict[str, Callable[[Draft], bool]] = {
     "Cast": _fits,
     "CastLike": _fits,
     "ConvTranspose": _is_finite,  # whether zeros beside the image are multiplied by infinity
+    "MatMul": _sums_elements,
     "MeanVarianceNormalization": _is_spread,  # of one element, a quotient of roundings
     "OneHot": _is_whole,
     "PRelu": _has_valid_slope,

@@ -283,6 +283,25 @@ def test_norms_of_zeros(tmp_path, p, axis):
     check(save(tmp_path / "m.onnx", [node], {"x": x}, [("y", F32)]), {"x": x})
 
 
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_mean_variance_over_the_default_axes(tmp_path, is_nested):
+    """ONNX's shape inference does not know them."""
+    node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"])
+    inputs = {"x": drawn(2, 3, 4, 5)}
+    if is_nested:
+        result = helper.make_tensor_value_info("y", F32, [2, 3, 4, 5])
+        bodies = dict.fromkeys(
+            ("then_branch", "else_branch"), helper.make_graph([node], "b", [], [result])
+        )
+        node = helper.make_node("If", ["c"], ["z"], **bodies)
+    path = save(tmp_path / "m.onnx", [node], inputs, [(node.output[0], F32)], {"c": np.array(True)})
+    x = inputs["x"].astype(np.float64)
+    centered = x - x.mean((0, 2, 3), keepdims=True)
+    expected = centered / np.sqrt((centered**2).mean((0, 2, 3), keepdims=True))
+    (found,) = results_of(path, [inputs["x"]])
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "attributes",

@@ -55,6 +55,8 @@ from hipgraft.ir.entry_points import ELEMENTS
 
 _LARGE = 1 << 16  # bytes; larger weights are set aside during shape inference
 _MAPPED = 64 << 20  # bytes; weights in a larger file stay in it
+_MISTAKEN = {"MeanVarianceNormalization": ("axes", [0, 2, 3]), "STFT": ("onesided", 1)}
+"""Default attributes that ONNX's shape inference mistakes for others or misses, by operator."""
 
 
 def read_model(
@@ -84,7 +86,7 @@ def read_model(
     forget_negative_extents(model.graph)
     sort_nodes(model.graph)
     _place_contributed(model)
-    _spell_defaults(model.graph)
+    _spell_defaults(model)
     _check_operators(model, path)
     _check_attributes(model, path)  # before inference, which crashes at some
     weights = _set_aside_weights(model)
@@ -210,11 +212,13 @@ def _place_contributed(model: onnx.ModelProto) -> None:
         model.opset_import.add(domain=CONTRIBUTED_DOMAIN, version=1)
 
 
-def _spell_defaults(graph: onnx.GraphProto) -> None:
-    """Adds a default that ONNX's shape inference takes for another one than the operator's."""
-    for node in graph.node:
-        if node.op_type == "STFT" and not any(one.name == "onesided" for one in node.attribute):
-            node.attribute.append(onnx.helper.make_attribute("onesided", 1))
+def _spell_defaults(model: onnx.ModelProto) -> None:
+    """Adds the default attributes that ONNX's shape inference does not know."""
+    bodies = [model.graph.node, *(function.node for function in model.functions)]
+    for node in (node for body in bodies for node in nested(body)):
+        name, value = _MISTAKEN.get(node.op_type, ("", None))
+        if name and not node.domain and not any(one.name == name for one in node.attribute):
+            node.attribute.append(onnx.helper.make_attribute(name, value))
 
 
 def _has_contributed(model: onnx.ModelProto) -> bool:

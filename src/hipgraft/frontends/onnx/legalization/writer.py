@@ -241,8 +241,9 @@ class Writer:
         count = size_of(self.graph.shapes.get(x, shape))
         if -1 not in shape and count != size_of(shape):
             raise Refused(f"has an operand of {count} elements instead of shape {list(shape)}")
-        # With `allowzero`, 0 is an extent; without it, 0 copies the operand's extent.
-        return self.op("Reshape", x, self.const(list(shape), np.int64), allowzero=_zero(shape))
+        # With `allowzero`, which opset 13 lacks, 0 is an extent; without it, 0 copies the operand's.
+        options = {"allowzero": 1} if 0 in shape else {}
+        return self.op("Reshape", x, self.const(list(shape), np.int64), **options)
 
     def transpose(self, x: str, order: Sequence[int]) -> str:
         """Permutes dimensions."""
@@ -302,10 +303,6 @@ def axis_of(writer: Writer, default: int, rank: int, name: str = "axis") -> int:
 def size_of(shape: Collection[int]) -> int:
     """Returns the number of elements."""
     return math.prod(shape)
-
-
-def _zero(shape: Sequence[int]) -> int:
-    return int(0 in shape)
 
 
 def is_integer(writer: Writer, name: str) -> bool:
