@@ -106,6 +106,12 @@ def _is_finite(candidate: Draft) -> bool:
     return all(np.isfinite(one).all() for one in floats)
 
 
+def _is_padded_alike(candidate: Draft) -> bool:
+    """Whether padding is given, or that of windows without dilations, which both oracles ignore."""
+    is_dilated = any(dilation != 1 for dilation in candidate.attributes.get("dilations", ()))
+    return not is_dilated or "SAME" not in candidate.attributes.get("auto_pad", "")
+
+
 def _sums_elements(candidate: Draft) -> bool:
     """Whether the result is initialised; onnxruntime may not do so for products of no elements."""
     has_elements = all(one is None or one.size for one in candidate.inputs)
@@ -187,6 +193,7 @@ def _is_spread(candidate: Draft) -> bool:
 
 
 _RULES: dict[str, Callable[[Draft], bool]] = {
+    "AveragePool": _is_padded_alike,
     "Cast": _fits,
     "CastLike": _fits,
     "ConvTranspose": _is_finite,  # whether zeros beside the image are multiplied by infinity
