@@ -183,3 +183,23 @@ def test_own_tiles_stand_in_for_those_that_do_not_compile(monkeypatch: pytest.Mo
     broken = lowering_config("workgroup = [4, 0, 0]")
     monkeypatch.setattr(block_tiles, "lowering_config", lambda _: broken)
     assert compiled(case, "gfx942").dispatches[0].grid == (1, 1, 1)
+
+
+@pytest.mark.slow
+def test_own_tiles_of_one_dispatch_are_enough_to_try_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    norm = group_norm_case(64, 10, 49, "f32")
+    w = np.zeros((64, 49, 32), np.float32)
+
+    def build(gx: Any, gscale: Any, gw: Any) -> ir.Value:
+        result = tensor_type((64, 10, 32), "f32")
+        return hipdnn.matmul(norm.build(gx, gscale), gw, result_type=result)
+
+    case = replace(norm, inputs=[*norm.inputs, w], build=build, expected=[w[:, :10]])
+    names = [one.kernel for one in compiled(case, "gfx942").dispatches]
+    assert "reduction" in names[0]
+    assert "matmul" in names[-1]
+    broken = lowering_config("workgroup = [4, 0, 0]")
+    monkeypatch.setattr(block_tiles, "lowering_config", lambda _: broken)
+    assert [one.kernel for one in compiled(case, "gfx942").dispatches] == names

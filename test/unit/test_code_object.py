@@ -87,6 +87,7 @@ def test_several_objects_are_found_in_a_container(kernel: Kernel) -> None:
     (data,) = kernel.objects
     container = b"HIP1" + bytes(7) + data + b"\x00padding" + data + b"tail"
     assert extract_code_objects(container) == [data, data]
+    assert extract_code_objects(container.removesuffix(b"tail")) == [data, data]
 
 
 def test_truncated_object(kernel: Kernel) -> None:

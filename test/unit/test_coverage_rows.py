@@ -63,7 +63,8 @@ def test_rows() -> None:
         "aten.cumsum", "fallback", 1, 1, 0, half + single,
         ("stays: hipDNN has no op for it",), ("sum",),
     )  # fmt: skip
-    assert len(rows) == 4
+    # By operations, then bytes, then name.
+    assert [row.op for row in rows[1:]] == ["aten.cumsum", "pointwise mul", "pointwise relu_fwd"]
 
 
 def test_rows_are_kept_with_a_program() -> None:

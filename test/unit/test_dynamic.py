@@ -30,6 +30,7 @@ from hipgraft.runtime.devices import open_device
 from hipgraft.runtime.devices.host_memory import NullDevice
 from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.recorder import record_variants
+from hipgraft.runtime.recording import Launch
 from hipgraft.service import CompileService
 from hipgraft.service.cache import Cache
 from hipgraft.service.processes import ProcessWorkers
@@ -135,6 +136,19 @@ def test_one_compilation_serves_all_extents(tmp_path: Path) -> None:
     scratch = [[b.nbytes for b in one.buffers if b.read is None] for one in (small, large)]
     assert sum(scratch[0]) < sum(scratch[1])
     assert large.results[0].shape == (2, 300 * 8)
+
+
+def test_launches_have_the_shared_memory_that_their_kernels_use(tmp_path: Path) -> None:
+    module = hipgraft.compile(save_attend(tmp_path / "model.onnx"), "sm_80").module
+    (recording,) = record_variants(module, "sm_80", shapes=[(2, 3, 24), (2, 3)])
+    launches = [one for one in recording.commands if isinstance(one, Launch)]
+    uses: list[bool] = []
+    for launch in launches:
+        number, name = recording.kernels[launch.kernel]
+        _, _, rest = recording.objects[number].decode().partition(f".entry {name}(")
+        uses.append("__dynamic_shared_memory__" in rest.partition(".entry ")[0])
+    assert any(uses)
+    assert [launch.shared_bytes > 0 for launch in launches] == uses
 
 
 def test_memory_grows_once_and_constants_stay(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ BROKEN = {
     GOOD.replace("MINE", "[1]"): (":2:7", "expected 'str', got 'array'"),
     GOOD + "colour: red\n": (":1:1", "object contains unknown field 'colour'"),
     GOOD.replace("pointwise", "pointwize"): (":7:13", "'pointwize' is no op: expected one of"),
+    GOOD.replace("pointwise", "[]"): (":7:13", "expected an op"),
     GOOD.replace("relu_fwd", "relu"): (":8:16", "'relu' is no mode of pointwise: expected one of"),
     GOOD.replace("modes: [relu_fwd]", "types: {x: [f16]}"): (
         ":8:20",
@@ -198,3 +199,12 @@ def test_layouts(dims: tuple[int, ...]) -> None:
         expected |= {f"padded {name}" for name in packed if not name.startswith("padded")}
         found = {name for name in LAYOUTS if has_layout(dims, strides, name)}
         assert found == expected | packed
+
+
+def test_an_absent_operand_has_no_attributes(tmp_path: Path) -> None:
+    rule = "        rules: [{require: in_1.rank != 1, because: bad}]\n"
+    engine = engine_of(tmp_path / "mine.yaml", GOOD.replace("relu_fwd", "relu_fwd, add") + rule)
+    one = single("pointwise", {"x": "8xf32"}, "8xf32", 'mode = "relu_fwd"')
+    two = single("pointwise", {"x": "8xf32", "y": "8xf32"}, "8xf32", 'mode = "add"')
+    assert failure_of(engine, one) is None
+    assert "bad" in str(failure_of(engine, two))

@@ -162,6 +162,29 @@ def test_fields_are_found_in_any_section():
     assert round_trip(layernorm) == GRAPHS["layernorm"]
 
 
+def test_dims_that_are_not_the_last_have_no_number():
+    """The number of dims would mean the last ones."""
+    channels = graph(
+        [
+            node(
+                "LayernormAttributes",
+                inputs=uids(x=1, scale=2, bias=3, epsilon=4),
+                outputs=uids(y=5),
+                attributes={"forward_phase": "INFERENCE"},
+            )
+        ],
+        [
+            tensor(1, [2, 3, 8]),
+            tensor(2, [1, 3, 1]),
+            tensor(3, [1, 3, 1]),
+            scalar(4, 1e-5),
+            tensor(5, [2, 3, 8]),
+        ],
+    )
+    assert only_op(imported(channels), 1).dims == [1]
+    assert round_trip(channels) == channels
+
+
 def test_nodes_may_come_in_any_order():
     source = copy.deepcopy(GRAPHS["block_scaled_matmul"])
     source["nodes"].reverse()

@@ -110,6 +110,16 @@ def test_failing_device(kind: str, nth: int) -> None:
     use()
 
 
+def test_the_place_where_a_device_failed_is_told() -> None:
+    """The exception itself holds no frames, which would keep the program loaded."""
+    with (
+        Jit(parse(HOST), FailingDevice("fill", 1)) as program,
+        pytest.raises(OSError, match="bus error") as caught,
+    ):
+        program.run([X])
+    assert "recordings.py" in caught.value.__notes__[0]
+
+
 def test_other_architecture() -> None:
     with pytest.raises(HipgraftError, match="no public function for 'gfx1100'"):
         Jit(parse(HOST), NullDevice("gfx1100"))
@@ -285,6 +295,65 @@ def test_object_of_dynamic_shapes_in_a_c_program(tmp_path: Path) -> None:
     """Its caller learns the results' extents before it allocates them."""
     lowered = lower_host(parse(DYNAMIC), "gfx942", entry="hipgraft_any")
     assert printed_by(DYNAMIC_MAIN, lowered, tmp_path) == "2 3 4: 1 2 3 4 5 6 7 7 7 7"
+
+
+MATRIX_ALONE = """
+module attributes {gpu.container_module} {
+func.func private @main_extents(%x: memref<?x3xi16>) -> (index, index) {
+  %zero = arith.constant 0 : index
+  %three = arith.constant 3 : index
+  %n = memref.dim %x, %zero : memref<?x3xi16>
+  return %n, %three : index, index
+}
+func.func @main(%x: memref<?x3xi16>, %y: memref<?x3xi16>) attributes {
+    hipgraft.extents = "main_extents", hipgraft.results = 1 : i64, hipgraft.targets = ["gfx942"]} {
+  %start = gpu.wait async
+  %copied = gpu.memcpy async [%start] %y, %x : memref<?x3xi16>, memref<?x3xi16>
+  gpu.wait [%copied]
+  return
+}
+}
+"""
+ROW_AND_SCALAR = """
+module attributes {gpu.container_module} {
+func.func private @main_extents(%x: memref<?x3xi16>) -> index {
+  %zero = arith.constant 0 : index
+  %three = arith.constant 3 : index
+  %n = memref.dim %x, %zero : memref<?x3xi16>
+  %m = arith.muli %n, %three : index
+  return %m : index
+}
+func.func @main(%x: memref<?x3xi16>, %y: memref<?xi16>, %z: memref<i16>) attributes {
+    hipgraft.extents = "main_extents", hipgraft.results = 2 : i64, hipgraft.targets = ["gfx942"]} {
+  %start = gpu.wait async
+  gpu.wait [%start]
+  return
+}
+}
+"""
+MATRIX_ALONE_MAIN = """
+  any_extents extents;
+  _mlir_ciface_any_extents(&extents, &dx);
+  printf("%d %d", (int)extents.result_0[0], (int)extents.result_0[1]);
+"""
+ROW_AND_SCALAR_MAIN = """
+  printf("%d", (int)_mlir_ciface_any_extents(&dx));
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize(
+    ("program", "calls", "expected"),
+    [(MATRIX_ALONE, MATRIX_ALONE_MAIN, "2 3"), (ROW_AND_SCALAR, ROW_AND_SCALAR_MAIN, "6")],
+    ids=["matrix", "row"],
+)
+def test_a_c_program_learns_one_extent_or_several(
+    program: str, calls: str, expected: str, tmp_path: Path
+) -> None:
+    lowered = lower_host(parse(program), "gfx942", entry="any")
+    start = "int main(void) {\n  hipgraft_memref_2 dx = {0, 0, 0, {2, 3}, {3, 1}};"
+    main = f"{MAIN[: MAIN.index('int main')]}{start}{calls}  return 0;\n}}\n"
+    assert printed_by(main, lowered, tmp_path) == expected
 
 
 @requires_emulator

@@ -92,6 +92,21 @@ def nan_case() -> Case:
     )
 
 
+def values_case(name: str, padding: str, windows: dict[str, list[int]]) -> Case:
+    """Maxima without their positions."""
+    x = uniform(random, (1, 2, 5), "f32", -2, 1)
+    oracle = Resampling(x.astype(np.float64), "MAXPOOL", **windows, padding=padding)
+    return op_case(
+        f"values_{name}_{padding}",
+        hipdnn.ResampleFwdOp,
+        {"x": x},
+        {"y": oracle.forward()[0]},
+        "f32",
+        0,
+        **attributes(windows, "MAXPOOL", padding),
+    )
+
+
 def backward_case(mode: str, form: str, element: str = "f32", padding: str = "ZERO_PAD") -> Case:
     return windows_gradient_case(f"{mode}_{form}", *SHAPES[form], mode, padding, element)
 
@@ -126,6 +141,11 @@ CASES = [
     *(forward_case(mode, "ZERO_PAD", "line") for mode in MODES),
     *(forward_case("MAXPOOL", "NEG_INF_PAD", form) for form in SHAPES),
     nan_case(),
+    *(
+        values_case(name, padding, window((2,), (1,), pre, post))
+        for padding in ("NEG_INF_PAD", "EDGE_VAL_PAD")
+        for name, pre, post in (("padded", (1,), (1,)), ("of_padding", (2,), (2,)))
+    ),
     *(backward_case(mode, "flat", element) for mode in MODES for element in ELEMENTS),
     *(backward_case(mode, "line") for mode in MODES),
     backward_case("MAXPOOL", "solid", padding="NEG_INF_PAD"),

@@ -123,6 +123,13 @@ def test_positions_of_maxima_in_other_dimensions(tmp_path):
         check(path, inputs)
 
 
+def test_positions_of_the_maxima_of_bytes_in_three_dimensions(tmp_path):
+    node = helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2] * 3, strides=[2] * 3)
+    inputs = {"x": np.random.default_rng(3).integers(-128, 128, (2, 2, 4, 5, 6), np.int8)}
+    results = [("y", onnx.TensorProto.INT8), ("i", I64)]
+    check(save(tmp_path / "m.onnx", [node], inputs, results), inputs)
+
+
 @pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 1, 1, 1]])
 def test_unpooling(tmp_path, pads):
     attributes = {"kernel_shape": [2, 2], "strides": [2, 2], "pads": pads}

@@ -63,6 +63,28 @@ def test_filters_as_onnxruntime_has_them(tmp_path, form):
     np.testing.assert_allclose(found, session.run(None, inputs)[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"mode": "linear"},
+        {"mode": "nearest", "nearest_mode": "ceil"},
+        {"mode": "cubic", "cubic_coeff_a": -0.5},
+        {"mode": "cubic", "exclude_outside": 1},
+        {"mode": "linear", "antialias": 1},
+        {"mode": "cubic", "antialias": 1},
+    ],
+    ids=str,
+)
+def test_one_result_is_at_the_first_element_in_pytorch_half_pixel(tmp_path, attributes):
+    """As ONNX defines it; ONNX's reference has it at the center."""
+    attributes = {"coordinate_transformation_mode": "pytorch_half_pixel", **attributes}
+    path, inputs = model(tmp_path / "m.onnx", [1, 2, 1, 1], attributes)
+    (found,) = results_of(path, list(inputs.values()))
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(found, session.run(None, inputs)[0], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_lines(tmp_path, mode):
     """torch-mlir resizes images alone."""

@@ -361,6 +361,10 @@ def test_a_calibration_scales_estimates(tmp_path: Path) -> None:
             '{"hipgraft_calibration": 1, "architectures": {"gfx942": {"memory": 0}}}',
             "expected 'memory' to be a positive number, but found 0",
         ),
+        (
+            '{"hipgraft_calibration": 1, "architectures": {"gfx942": {"memory": true}}}',
+            "expected 'memory' to be a positive number, but found True",
+        ),
     ],
 )
 def test_wrong_calibrations_are_errors(text: str, message: str, tmp_path: Path) -> None:

@@ -129,6 +129,41 @@ def test_a_result_is_replaced_in_three_ways(form: int, substitute: str) -> None:
 
 
 @pytest.mark.slow
+def test_a_result_is_not_replaced_by_a_later_one() -> None:
+    text = """
+    func.func @main(%x: tensor<2xf32>) -> tensor<2xf16> {
+      %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<2xf32>) -> tensor<2xf16>
+      %1 = "hipdnn.pointwise"(%0) {mode = "exp"} : (tensor<2xf16>) -> tensor<2xf16>
+      return %1 : tensor<2xf16>
+    }
+    """
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        (edit,) = [one for one in EDITS if one.name == "ops"]
+        (first,) = [site for site in edit.sites(module) if "identity" in str(site)]
+        edit.apply([first], 0)
+        module.operation.verify()
+        assert '"hipdnn.pointwise"(%cst)' in str(module)
+
+
+def test_edits_are_tried_again_after_those_that_let_them_succeed(tmp_path: Path) -> None:
+    """Functions are erased before calls, but only one that nothing calls can be erased."""
+    text = """
+    func.func private @called(%x: tensor<2xf32>) -> tensor<2xf32> {
+      return %x : tensor<2xf32>
+    }
+    func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = call @called(%x) : (tensor<2xf32>) -> tensor<2xf32>
+      %1 = "hipdnn.pointwise"(%0) {mode = "exp"} : (tensor<2xf32>) -> tensor<2xf32>
+      return %1 : tensor<2xf32>
+    }
+    """
+    assert reduce(tmp_path, text, "grep -q pointwise").returncode == 0
+    reduced = (tmp_path / "out.mlir").read_text()
+    assert "pointwise" in reduced
+    assert "called" not in reduced
+
+
 def test_an_invalid_module_is_reduced_too(tmp_path: Path) -> None:
     """A rule that the input breaks is asked of none: the breach may be what is searched."""
     wrong = module_text().replace('mode = "tanh_fwd"', 'mode = "no_such_mode"')

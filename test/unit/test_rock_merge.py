@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 from emulator import open_emulator, requires_emulator
 
+from hipgraft.codegen.kernel import Copy, Fill
 from hipgraft.dialects import migraphx
 from hipgraft.host.jit import Jit
 from hipgraft.host.lowering import lower_host
+from hipgraft.integrations.rocmlir.stitching import stitch
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.passes.migraphx_iree_gen import MigraphxIreeGenPass
 from hipgraft.passes.rock_iree_merge import RockIreeMergePass
@@ -310,3 +312,32 @@ def test_objects_for_another_processor_stay() -> None:
                           body=sync("sub", PASSED)))  # fmt: skip
     assert str(merged).count("\\7FELF") == 0
     assert "@kernels::@sub" in str(merged)
+
+
+def test_steps_of_graphs_get_addresses_in_the_memory_of_all() -> None:
+    """One graph writes to the second half of a transient, and the other one copies it."""
+    text = """
+    "hipdnn.executable"() {sym_name = "fill", operand_types = [], result_types = [tensor<64xi8>],
+      arg_strides = [], arg_offsets = array<i64>, binaries = [{target = "gfx942", format = "hsaco",
+      objects = [], workspace_size = 0 : i64, steps = [{op = "fill", buffer = 0 : i64,
+      offset = 16 : i64, length = 32 : i64, pattern = 7 : i64, pattern_length = 1 : i64}]}]}
+      : () -> ()
+    "hipdnn.executable"() {sym_name = "copy", operand_types = [tensor<64xi8>],
+      result_types = [tensor<64xi8>], arg_strides = [unit], arg_offsets = array<i64: 0>,
+      binaries = [{target = "gfx942", format = "hsaco", objects = [], workspace_size = 0 : i64,
+      steps = [{op = "copy", source = 0 : i64, source_offset = 8 : i64, target = 1 : i64,
+      target_offset = 4 : i64, length = 48 : i64}]}]} : () -> ()
+    func.func @f(%y: memref<64xi8>) {
+      %first = memref.alloc() : memref<300xi8>
+      %second = memref.alloc() : memref<128xi8>
+      %half = arith.constant 64 : index
+      %view = memref.view %second[%half][] : memref<128xi8> to memref<64xi8>
+      "hipdnn.execute"(%view) {callee = @fill} : (memref<64xi8>) -> ()
+      "hipdnn.execute"(%view, %y) {callee = @copy} : (memref<64xi8>, memref<64xi8>) -> ()
+      return
+    }
+    """
+    kernel = stitch(ir.Module.parse(text, make_context()), "f")
+    start = 512 + 64  # allocations are aligned to 256 bytes
+    assert kernel.steps == (Fill(1, start + 16, 32, 7, 1), Copy(1, start + 8, 0, 4, 48))
+    assert kernel.workspace_size == 768

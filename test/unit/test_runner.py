@@ -93,6 +93,23 @@ def test_native_failure_has_message_and_place():
     assert error.value.location == "-:1:40"
 
 
+def test_a_warning_of_a_native_pass_is_no_failure():
+    text = """
+    func.func @f(%a: memref<64xf32>) {
+      affine.for %i = 0 to 64 {
+        %v = affine.load %a[%i] : memref<64xf32>
+        affine.store %v, %a[%i] : memref<64xf32>
+      }
+      return
+    }
+    """
+    copies = "func.func(affine-data-copy-generate{fast-mem-capacity=0 generate-dma=false})"
+    heard: list[Diagnostic] = []
+    result = Runner(on_diagnostic=heard.append).run(ir.Module.parse(text, make_context()), copies)
+    assert [one.severity for one in heard] == [Severity.WARNING]
+    assert result.diagnostics == heard
+
+
 def test_failure_names_a_reproducer_that_fails_again(module: ir.Module):
     with pytest.raises(PassFailure) as error:
         Runner().run(module, "cse,test-fail{op=arith.addi}")

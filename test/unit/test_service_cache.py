@@ -121,6 +121,18 @@ def test_least_recently_used_goes_first(cache: Cache) -> None:
     assert {each.key for each in cache.entries()} == {key(0), key(3)}
 
 
+def test_files_that_a_dead_writer_left_are_removed_when_old(cache: Cache) -> None:
+    """Another process may still be writing a new one."""
+    cache.put(entry(key(1)))
+    (stored,) = cache.entries()
+    old, new = (stored.path.with_name(f"{name}.tmp") for name in ("old", "new"))
+    for path in (old, new):
+        path.write_bytes(b"part of an entry")
+    os.utime(old, (0, 0))
+    assert cache.prune() == []
+    assert {path.name for path in stored.path.parent.iterdir()} == {stored.path.name, "new.tmp"}
+
+
 def test_folder_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     cache = Cache(tmp_path / "file" / "cache")

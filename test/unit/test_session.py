@@ -11,6 +11,7 @@ from recordings import WEIGHTS, FailingDevice, copying_program, open_null
 
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.runtime.boundary import DeviceArray
+from hipgraft.runtime.devices.host_memory import NullDevice
 from hipgraft.runtime.recording import Copy, Pointer, Recording, Tensor
 from hipgraft.runtime.runnable import Runnable
 from hipgraft.runtime.session import Session
@@ -179,6 +180,25 @@ def test_failing_device(kind: str, nth: int) -> None:
     use()
 
 
+def test_a_run_waits_for_its_end() -> None:
+    class BusyDevice(NullDevice):
+        is_busy = False
+
+        def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
+            self.is_busy = True
+            super().fill(address, pattern, nbytes)
+
+        def synchronize(self) -> None:
+            self.is_busy = False
+
+    device = BusyDevice("gfx942")
+    with Session(copying_program(), device) as session:
+        check(session.run([X]))
+        assert not device.is_busy
+        session.run_on_device([session.upload(X)])
+        assert not device.is_busy
+
+
 def test_programs_side_by_side() -> None:
     device = open_null()
     with Session(copying_program(), device) as one, Session(copying_program(), device) as other:
@@ -218,4 +238,20 @@ def test_channels_last_at_the_border() -> None:
         np.testing.assert_array_equal(np.from_dlpack(resident), x)
         np.testing.assert_array_equal(session.run([resident])[1], x.T)
         with pytest.raises(HipgraftError, match=r"input #0 has strides \[3, 1\] on the device"):
+            session.run([session.upload(x)])
+
+
+def test_arrays_on_the_device_start_where_the_program_reads() -> None:
+    device = open_null()
+    inner = Tensor("x", (2,), "i16", offset=3)
+    result = Tensor("", (2,), "i16")
+    commands = (Copy(Pointer(1, 0), Pointer(0, 6), 4),)
+    recording = Recording(device.architecture, (inner,), (result,), (), (), (), commands)
+    x = np.array([7, 8], np.int16)
+    with Session(recording, device) as session:
+        np.testing.assert_array_equal(session.run([session.upload(x, inner)])[0], x)
+        with pytest.raises(
+            HipgraftError,
+            match=r"input #0 has strides \[1\] on the device; expected strides \[1\] and offset 3",
+        ):
             session.run([session.upload(x)])

@@ -106,6 +106,18 @@ def test_a_folder_that_others_can_write_to_knows_nothing(
     assert run(programs / "x.hgb") == 1
 
 
+def test_the_folder_is_not_writable_by_others_where_new_files_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIPGRAFT_CACHE_DIR", str(tmp_path / "cache"))
+    before = os.umask(0)
+    try:
+        known_code.remember("0" * 64)
+    finally:
+        os.umask(before)
+    assert known_code.is_known("0" * 64)
+
+
 def test_where_nothing_can_be_noted_programs_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,15 +15,8 @@ from hipgraft.ir.diagnostics import VerifyError
 _LIMIT = 20
 """The number of errors after which the check stops."""
 
-_CONTAINER_CONTENTS = {
-    "hipdnn.graph": frozenset({"hipdnn.*", "arith.constant"}),
-    "hipdnn.fallback": frozenset(
-        {"hipdnn.*", "arith.constant", "torch.*", "torch_c.*", "migraphx.*"}
-    ),
-}
-_NO_COMPUTE = frozenset(
-    {"hipdnn.graph", "hipdnn.fallback", "hipdnn.view", "hipdnn.execute", "hipdnn.executable"}
-)
+_CONTAINERS = frozenset({"hipdnn.graph", "hipdnn.fallback"})
+"""Ops whose contents the dialect verifies."""
 
 # Ops that create a memref which starts inside an argument.
 _POINTER_ARITHMETIC = frozenset(
@@ -91,15 +84,6 @@ def _misplaced_in_function(function: ir.Operation, contract: Contract) -> Iterat
         excluded = op.name in contract.excluded
         if excluded or not _is_one_of(op.name, contract.in_functions):
             yield VerifyError(f"'{op.name}' op is not allowed in a function", op)
-        elif op.name in _CONTAINER_CONTENTS:
-            yield from _misplaced_in_container(op)
-
-
-def _misplaced_in_container(container: ir.Operation) -> Iterator[VerifyError]:
-    allowed = _CONTAINER_CONTENTS[container.name]
-    for op in _nested(container):
-        if op.name in _NO_COMPUTE - {"hipdnn.view"} or not _is_one_of(op.name, allowed):
-            yield VerifyError(f"'{op.name}' op is not allowed in '{container.name}'", op)
 
 
 def _nested(op: ir.Operation) -> Iterator[ir.Operation]:
@@ -109,7 +93,7 @@ def _nested(op: ir.Operation) -> Iterator[ir.Operation]:
             for view in block.operations:
                 nested = view.operation
                 yield nested
-                if nested.name not in _CONTAINER_CONTENTS:
+                if nested.name not in _CONTAINERS:
                     yield from _nested(nested)
 
 
@@ -166,7 +150,7 @@ def _returns_computed_values(function: ir.Operation) -> Iterator[VerifyError]:
                 yield VerifyError(f"operand #{number} is returned twice", op)
             seen.add(base)
             owner = base.owner
-            if isinstance(owner, ir.Block) or owner.name not in _CONTAINER_CONTENTS:
+            if isinstance(owner, ir.Block) or owner.name not in _CONTAINERS:
                 yield VerifyError(f"operand #{number} is not the result of a container", op)
 
 

@@ -152,10 +152,11 @@ def _matched(value: Any, tensor: Tensor, device: Device, what: str) -> Array | D
             f"expected {list(tensor.shape)} and {expected}"
         )
     if isinstance(array, DeviceArray) and not _lies_alike(array.tensor, tensor):
-        raise HipgraftError(
-            f"{what} has strides {list(array.tensor.dense_strides)} on the device; "
-            f"expected {list(tensor.dense_strides)}"
+        found, wanted = (
+            f"strides {list(one.dense_strides)}" + f" and offset {one.offset}" * (one.offset > 0)
+            for one in (array.tensor, tensor)
         )
+        raise HipgraftError(f"{what} has {found} on the device; expected {wanted}")
     return array
 
 

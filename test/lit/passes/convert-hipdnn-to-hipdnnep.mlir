@@ -55,6 +55,27 @@ func.func @rounded_at_the_end(%x: tensor<4xf16>) -> tensor<4xf16> {
 
 // -----
 
+// A view may start after the first element of its storage.
+
+// CHECK-LABEL: func.func @window
+// CHECK:         %[[O:.*]] = torch.constant.int 5
+// CHECK:         %[[W:.*]] = torch.aten.as_strided %arg0, %{{.*}}, %{{.*}}, %[[O]] : {{.*}} -> !torch.vtensor<[2,3],f32>
+// CHECK:         torch.operator "hipdnn.graph"(%[[W]])
+// BACK-LABEL:  func.func @window
+// BACK:          %[[W:.*]] = "hipdnn.view"(%arg0) {offset = 5 : i64, strides = array<i64: 4, 1>}
+// BACK:          "hipdnn.graph"(%[[W]])
+func.func @window(%x: tensor<3x4xf32>) -> tensor<2x3xf32> {
+  %v = "hipdnn.view"(%x) {offset = 5 : i64, strides = array<i64: 4, 1>} : (tensor<3x4xf32>) -> tensor<2x3xf32>
+  %0 = "hipdnn.graph"(%v) ({
+  ^bb0(%gv: tensor<2x3xf32>):
+    %1 = "hipdnn.pointwise"(%gv) {mode = "relu_fwd"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    "hipdnn.yield"(%1) : (tensor<2x3xf32>) -> ()
+  }) {arg_offsets = array<i64: 5>, arg_strides = [array<i64: 4, 1>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+
 // A view of a result in another order first reads it in the order of its storage. Fallbacks become
 // ops of the function.
 

@@ -32,6 +32,24 @@ func.func @bytes(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32> {
 
 // -----
 
+// Integers of 32 bits hold all differences of bytes.
+
+// CHECK-LABEL: @bytes_by_way_of_integers
+// CHECK: %[[X:.*]] = "hipdnn.pointwise"(%{{.*}}) {mode = "identity"} : (tensor<16x8xf32>) -> tensor<16x8xf16>
+// CHECK: "hipdnn.matmul"(%[[X]], %{{.*}}) : (tensor<16x8xf16>, tensor<8x4xf16>) -> tensor<16x4xf32>
+func.func @bytes_by_way_of_integers(%x: tensor<16x8xi8>) -> tensor<16x4xf32> {
+  %zero = arith.constant dense<-5> : tensor<1x1xi64>
+  %w = arith.constant dense<3.0> : tensor<8x4xf32>
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<16x8xi8>) -> tensor<16x8xi64>
+  %1 = "hipdnn.pointwise"(%0, %zero) {mode = "sub"} : (tensor<16x8xi64>, tensor<1x1xi64>) -> tensor<16x8xi64>
+  %2 = "hipdnn.pointwise"(%1) {mode = "identity"} : (tensor<16x8xi64>) -> tensor<16x8xi32>
+  %3 = "hipdnn.pointwise"(%2) {mode = "identity"} : (tensor<16x8xi32>) -> tensor<16x8xf32>
+  %4 = "hipdnn.matmul"(%3, %w) : (tensor<16x8xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
+  return %4 : tensor<16x4xf32>
+}
+
+// -----
+
 // Weights that are bytes become constants. What was f16 before may be too small for some hardware.
 
 // CHECK-LABEL: @weights

@@ -194,6 +194,48 @@ func.func @bytes(%x: tensor<1x1x8x8xi8>) -> tensor<1x2x8x8xf32> {
 
 // -----
 
+// An activation has as many elements as its operand.
+
+// REMARK: 'hipdnn.pointwise' op is not recognised: erf(x / √2) is not followed by x / 2 · (1 + erf)
+// CHECK-LABEL: func.func @broadcast_by_a_constant
+// CHECK:         mode = "erf"
+// CHECK-NOT:     mode = "gelu_fwd"
+func.func @broadcast_by_a_constant(%x: tensor<1x8xf32>) -> tensor<4x8xf32> {
+  %root = arith.constant dense<1.41421356> : tensor<1x1xf32>
+  %one = arith.constant dense<1.0> : tensor<1x1xf32>
+  %half = arith.constant dense<0.5> : tensor<4x1xf32>
+  %0 = "hipdnn.pointwise"(%x, %root) {mode = "div"} : (tensor<1x8xf32>, tensor<1x1xf32>) -> tensor<1x8xf32>
+  %1 = "hipdnn.pointwise"(%0) {mode = "erf"} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  %2 = "hipdnn.pointwise"(%1, %one) {mode = "add"} : (tensor<1x8xf32>, tensor<1x1xf32>) -> tensor<1x8xf32>
+  %3 = "hipdnn.pointwise"(%x, %2) {mode = "mul"} : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
+  %4 = "hipdnn.pointwise"(%3, %half) {mode = "mul"} : (tensor<1x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  return %4 : tensor<4x8xf32>
+}
+
+// -----
+
+// Attention yields 0 for a row without a visible key, so a guard with another value stays.
+
+// CHECK-LABEL: func.func @guard_of_ones
+// CHECK-NOT:     hipdnn.sdpa
+// CHECK:         mode = "cmp_neq"
+// CHECK:         mode = "binary_select"
+func.func @guard_of_ones(%q: tensor<4x16x8xf32>, %k: tensor<4x8x16xf32>, %v: tensor<4x16x8xf32>) -> tensor<4x16x8xf32> {
+  %one = arith.constant dense<1.0> : tensor<1x1x1xf32>
+  %z = "hipdnn.matmul"(%q, %k) : (tensor<4x16x8xf32>, tensor<4x8x16xf32>) -> tensor<4x16x16xf32>
+  %0 = "hipdnn.reduction"(%z) {mode = "MAX"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
+  %1 = "hipdnn.pointwise"(%z, %0) {mode = "sub"} : (tensor<4x16x16xf32>, tensor<4x16x1xf32>) -> tensor<4x16x16xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<4x16x16xf32>, tensor<4x16x1xf32>) -> tensor<4x16x16xf32>
+  %5 = "hipdnn.pointwise"(%4, %4) {mode = "cmp_neq"} : (tensor<4x16x16xf32>, tensor<4x16x16xf32>) -> tensor<4x16x16xi1>
+  %6 = "hipdnn.pointwise"(%5, %one, %4) {mode = "binary_select"} : (tensor<4x16x16xi1>, tensor<1x1x1xf32>, tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %7 = "hipdnn.matmul"(%6, %v) : (tensor<4x16x16xf32>, tensor<4x16x8xf32>) -> tensor<4x16x8xf32>
+  return %7 : tensor<4x16x8xf32>
+}
+
+// -----
+
 // A gate is no swish, and a mean of squares alone no normalisation.
 
 // REMARK-NOT: remark

@@ -162,3 +162,24 @@ module @alone {
     return %0 : !migraphx.shaped<64xf32, 1>
   }
 }
+
+// -----
+
+// What became a kernel is no longer in the attribute; the reason of a failure stays there.
+
+// CHECK-LABEL: module @partly attributes
+// CHECK-SAME: iree.export = {bad = "[iree-error]: 'migraphx.code_object' op is a compiled kernel, which the module does not hold"}
+// CHECK: gpu.binary @abs_module
+// expected-remark @+1 {{a kernel has no result: 'migraphx.code_object' op is a compiled kernel, which the module does not hold}}
+module @partly attributes {rock.arch = "amdgcn-amd-amdhsa:gfx1100"} {
+  // expected-remark @+1 {{'@abs' became 1 launches}}
+  func.func private @abs(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> {
+    %0 = migraphx.abs %x : <64xf32, 1> -> <64xf32, 1>
+    return %0 : !migraphx.shaped<64xf32, 1>
+  }
+  // expected-remark @+1 {{'@bad' has no kernel: 'migraphx.code_object' op is a compiled kernel, which the module does not hold}}
+  func.func private @bad(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> {
+    %0 = migraphx.code_object %x {kernel = "relu", globalSize = 64 : i64, localSize = 64 : i64} : <64xf32, 1> -> <64xf32, 1>
+    return %0 : !migraphx.shaped<64xf32, 1>
+  }
+}

@@ -7,6 +7,8 @@
 // RUN: not hipgraft-opt %s --pass-pipeline='cse,,cse' 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: not hipgraft-opt %s --pass-pipeline='cse,test-fail{op=a' 2>&1 | FileCheck %s --check-prefix=BRACE
 // RUN: not hipgraft-opt %s --pass-pipeline='cse,test-fail{no=a}' 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not hipgraft-opt %s --pass-pipeline='test-fail{reason=a}' 2>&1 | FileCheck %s --check-prefix=OPTION-KNOWN
+// RUN: not hipgraft-opt %s --pass-pipeline='convert-hipdnn-to-torch{no=a}' 2>&1 | FileCheck %s --check-prefix=OPTION-NONE
 // RUN: not hipgraft-opt %s --pass-pipeline='test-rename-functions{repeat=2 prefx=a}' 2>&1 | FileCheck %s --check-prefix=OPTION-NEAREST
 // RUN: not hipgraft-opt %s --pass-pipeline='test-rename-functions{repeat=2 scale=x}' 2>&1 | FileCheck %s --check-prefix=VALUE
 // RUN: not hipgraft-opt %s --pass-pipeline='test-rename-functions{suffix-numbers=1,x}' 2>&1 | FileCheck %s --check-prefix=LIST
@@ -32,7 +34,10 @@
 // MISSING: <pass-pipeline>:1:5: error: expected the name of a pass, a pipeline or an op
 // BRACE: <pass-pipeline>:1:14: error: unclosed '{'
 // OPTION: <pass-pipeline>:1:15: error: 'test-fail' has no option 'no'
-// OPTION-NEAREST: <pass-pipeline>:1:32: error: 'test-rename-functions' has no option 'prefx'; did you mean 'prefix'?
+// OPTION-KNOWN: <pass-pipeline>:1:11: error: 'test-fail' has no option 'reason'; it has op
+// OPTION-NONE: <pass-pipeline>:1:25: error: 'convert-hipdnn-to-torch' has no option 'no'
+// OPTION-NONE-NOT: it has
+// OPTION-NEAREST: <pass-pipeline>:1:32: error: 'test-rename-functions' has no option 'prefx'; did you mean 'prefix'?{{$}}
 // VALUE: <pass-pipeline>:1:32: error: invalid value 'x' for option 'scale' of 'test-rename-functions': expected float
 // LIST: <pass-pipeline>:1:23: error: invalid value '1,x' for option 'suffix-numbers' of 'test-rename-functions': expected list of int
 // TWICE: <pass-pipeline>:1:32: error: option 'repeat' of 'test-rename-functions' is given twice

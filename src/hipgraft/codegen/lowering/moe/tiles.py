@@ -51,7 +51,7 @@ def tiled_product(op: MoeGroupedMatmulOp, lowering: Lowering) -> Tensor:
     groups = starts.shape[0]
     height = _HIGH if rows // groups >= _ROWS_FOR_HIGH else _LOW
     count = min(rows, rows // height + groups)  # each tile has a row, each group one partial tile
-    first = _first_tiles(emitter, starts, rows, height)
+    first = _first_tiles(emitter, starts, height)
     # Tiles that no group needs are assigned to the last group.
     tile_groups = group_at(emitter, first, indices(emitter, count))
     token = emitter.logical(lowering.tensor(op.token))
@@ -77,8 +77,8 @@ def _routed(op: MoeGroupedMatmulOp) -> int:
     return shape_of(source)[1]
 
 
-def _first_tiles(emitter: Emitter, starts: Tensor, rows: int, height: int) -> Tensor:
-    """Emits the number of tiles that precede each group."""
+def _first_tiles(emitter: Emitter, starts: Tensor, height: int) -> Tensor:
+    """Emits the number of tiles that precede each group; no group follows those of the last."""
     groups = starts.shape[0]
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
@@ -87,8 +87,6 @@ def _first_tiles(emitter: Emitter, starts: Tensor, rows: int, height: int) -> Te
         after = scalars.op("arith.addi", other, scalars.constant(1, "index"))
         last = scalars.constant(groups - 1, "index")
         end = scalars.element(starts, scalars.op("arith.minui", after, last))
-        is_last = scalars.compare("eq", other, last)
-        end = scalars.select(is_last, scalars.constant(rows, "i32"), end)
         length = scalars.op("arith.subi", end, start)
         tiles = scalars.op("arith.ceildivsi", length, scalars.constant(height, "i32"))
         before = scalars.compare("lt", other, group)

@@ -245,7 +245,7 @@ class _Line:
         if mode == "half_pixel_symmetric":
             return points + old / 2 * (1 - new / (scale * old))
         if mode == "pytorch_half_pixel" and new == 1:
-            return positions - 0.5
+            return positions  # [0]
         if mode == "tf_crop_and_resize":
             raise Refused("of a part by filters is not supported")
         return points
