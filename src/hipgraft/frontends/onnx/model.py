@@ -76,8 +76,8 @@ def read_model(
         A model of opset 13 or later, functions inlined, nodes named `FILE:NODE`.
 
     Raises:
-        HipgraftError: the file is no valid ONNX model, has an unknown operator or an input with a
-            dynamic dimension; located at the file and node.
+        HipgraftError: the file is not a valid ONNX model, has an unknown operator or an input with
+            a dynamic dimension; located at the file and node.
     """
     model = _parse(path)
     check_opset(model, path)
@@ -211,7 +211,7 @@ def _place_contributed(model: onnx.ModelProto) -> None:
 
 
 def _spell_defaults(graph: onnx.GraphProto) -> None:
-    """Adds a default that ONNX's shape inference takes for another one than the operator's."""
+    """Adds an attribute whose default in ONNX's shape inference differs from the operator's."""
     for node in graph.node:
         if node.op_type == "STFT" and not any(one.name == "onesided" for one in node.attribute):
             node.attribute.append(onnx.helper.make_attribute("onesided", 1))
@@ -348,7 +348,7 @@ def _note_elements(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -
 def _infer_and_fold(
     model: onnx.ModelProto, weights: dict[str, TensorProto], path: Path
 ) -> onnx.ModelProto:
-    """Infers and folds alternately until nothing folds: each fold lets inference go on."""
+    """Infers and folds alternately until nothing folds: each fold lets inference continue."""
     while True:
         settle_scales(model, weights.keys(), infer_types)
         _forget_symbolic_shapes(model.graph)
@@ -368,7 +368,7 @@ def _infer_and_fold(
 
 
 def _forget_symbolic_shapes(graph: onnx.GraphProto) -> None:
-    """Removes unknown and symbolic shapes, which inference would keep although folding tells them.
+    """Removes unknown and symbolic shapes, which inference would keep although folding finds them.
 
     Those of results are declared where the results are; inference does not change others.
     """
