@@ -1,13 +1,14 @@
-"""Compares the chosen lowering's wave instructions, counted on an emulator, with all others'.
+"""Compares the wave instructions of the chosen lowering with all others, on an emulator.
 
     python benchmarks/alternatives.py [--target gfx942] [--match 197]
         [--limit 1.1]
 
-A row for each case: the ratio of what `--search=default` takes without a database, marked by `*`,
-to the best, and the figures of all. Exits with 1 where the ratio is over `--limit` in one of
-`KNOWN`, the first cases. The shapes are those beside IREE's happy paths: attention whose sequence
-or head is no multiple of the tile, strided 1x1 convolutions, products with a long inner dimension.
-`fused` is left out where it is known to cost hundreds of times more (`--all` has it counted).
+A row for each case: the ratio of the lowering that `--search=default` chooses without a database,
+marked by `*`, to the best one, and the counts of all. Exits with 1 where the ratio is over
+`--limit` in one of `KNOWN`, the first cases. The shapes are those beside IREE's happy paths:
+attention whose sequence or head is not a multiple of the tile, strided 1x1 convolutions, products
+with a long inner dimension. `fused` is left out where it is known to cost hundreds of times more
+(`--all` has it counted).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ WRONG_REFERENCE = ("GRU", "LRN", "LSTM", "LpNormalization", "RNN")
 
 
 def is_known_in_f32(candidate: Draft) -> bool:
-    """Whether the reference implementation alone knows what the model computes in f32."""
+    """Whether only the reference implementation computes the model in f32."""
     return candidate.opset >= REFERENCE_OPSET and candidate.op not in WRONG_REFERENCE
 
 
@@ -36,7 +36,7 @@ def is_clear(candidate: Draft) -> bool:
         return candidate.inputs[1] is not None and bool(candidate.inputs[1].all())
     if integers and candidate.op == "Pow":
         return _has_clear_power(*candidate.inputs)
-    # Logarithms are rounded to integers, and those of no positive number are none.
+    # Logarithms are rounded to integers; non-positive numbers have none.
     return not (integers and candidate.op.startswith("ReduceLog")) and _is_defined(candidate)
 
 
@@ -141,7 +141,7 @@ def _fits(candidate: Draft) -> bool:
 
 
 def _fits_product(candidate: Draft) -> bool:
-    """Whether no product overflows or vanishes, whatever the order of its factors."""
+    """Whether no product overflows or vanishes in any order of its factors."""
     x = candidate.inputs[0]
     if x is None:
         return True
@@ -215,7 +215,7 @@ _RULES: dict[str, Callable[[Draft], bool]] = {
 
 
 def have_inferred_shapes(results: list[np.ndarray], model: onnx.ModelProto) -> bool:
-    """Whether results have the shapes that ONNX infers; operands of others are invalid."""
+    """Whether results have the shapes that ONNX infers; other shapes mean invalid operands."""
     for result, value in zip(results, model.graph.output, strict=True):
         dims = value.type.tensor_type.shape.dim
         known = [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]

@@ -2,11 +2,11 @@
 
     python benchmarks/compile_faults.py [--graphs 200] [-j 2] [--pause 0.5] [--timeout 10]
 
-In peace, without a cache, the graphs are compiled to know what is right. Then two compilations of
-all of them share a new cache, while from outside processes are killed, stopped and denied memory,
-and entries are changed and cut short. A third one finds what that left, on a full disk; a fourth
-one finds the disk free again. The status is 1 if a kernel is wrong, a graph has neither a kernel
-nor a reason, or something is not reported exactly once.
+First, the graphs are compiled without faults and without a cache, which gives the expected kernels.
+Then two compilations of all of them share a new cache, while from outside processes are killed,
+stopped and denied memory, and entries are changed and cut short. A third compilation uses the cache
+that they left, on a full disk; a fourth one has a free disk again. The status is 1 if a kernel is
+wrong, a graph has neither a kernel nor a reason, or something is not reported exactly once.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ def with_weights(
 
     Args:
         path: the model.
-        directory: of the new model, which has the same name.
-        is_weight: tells weights by the names of inputs.
+        directory: directory of the new model, which has the same name.
+        is_weight: whether the input of a name is a weight.
 
     Values have a standard deviation of 0.05.
     """

@@ -1,4 +1,4 @@
-"""Compiles random ONNX models of a few operators, and compares what they compute.
+"""Compiles random ONNX models of a few operators, and compares their results.
 
     python benchmarks/differential.py [--rounds 200] [--seed 0] [-j 2] [--ops REGEX]
                                       [--device emulator:gfx942] [--rewrites]
@@ -51,7 +51,7 @@ from onnx import helper
 
 
 def takes_results(candidate: Draft, model: onnx.ModelProto) -> bool:
-    """Whether the operators accept the types of what they read, which nothing else checks."""
+    """Whether the operators accept the types of their operands, which nothing else checks."""
     kinds = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
     values = (*model.graph.value_info, *model.graph.output)
     types = {one.name: f"tensor({kinds.get(one.type.tensor_type.elem_type)})" for one in values}

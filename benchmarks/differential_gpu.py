@@ -5,9 +5,9 @@
     python benchmarks/differential_gpu.py run DIR [--device cuda] [-j 8]
 
 `prepare` draws the models of `differential.py`, compiles each for the GPU, and stores it in DIR
-with inputs and expected results. `run` needs no compiler, only NumPy, ml_dtypes, what bundles need,
-and this source. It runs each model three times in a process of its own, because races may show in
-one run only. The status is 1 if a model is wrong, crashes or hangs.
+with inputs and expected results. `run` needs no compiler, only NumPy, ml_dtypes, the runtime of
+bundles, and this source. It runs each model three times in a process of its own, because races may
+show in one run only. The status is 1 if a model is wrong, crashes or hangs.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def prepare_all(flags: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
 
 
 def prepare(case: Case, path: Path, target: str) -> Outcome:
-    """Compiles a case into a bundle, and stores what it computes."""
+    """Compiles a case into a bundle, and stores its expected results."""
     import hipgraft
     from hipgraft.onnx_backend.cases import Outcome
     from hipgraft.service import CompileService, InProcess, use_service

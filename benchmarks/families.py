@@ -5,12 +5,12 @@
 
 `export` needs torch, torchvision, onnxscript, transformers and timm, and for some models a package
 that their module names; it says which models it could not make. It writes a model in several forms:
-by both exporters of PyTorch, in f32 and f16, and what onnxruntime quantises of it. Beside each are
-its inputs and what onnxruntime, unoptimised, computes.
-`check` compiles each form for each target, and runs it where the target is `cpu` or an emulated GPU
-like `emulator:gfx942`. Results of quantised models may be those of ONNX's reference instead. The
-status is 1 if one is wrong, aborts or ends in a traceback, or if two elements that the model ranks
-are almost equal, unless `--near-ties` allows it.
+by both exporters of PyTorch, in f32 and f16, and quantised by onnxruntime. Beside each are its
+inputs and the results of onnxruntime without optimisations. `check` compiles each form for each
+target, and runs it where the target is `cpu` or an emulated GPU like `emulator:gfx942`. Results of
+quantised models may be those of ONNX's reference instead. The status is 1 if one is wrong, aborts
+or ends in a traceback, or if two elements that the model ranks are almost equal, unless
+`--near-ties` allows it.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def check(path: Path, target: str) -> Any:
 
 
 def by_reference(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> list[np.ndarray] | None:
-    """Returns what ONNX's reference computes; None if it lacks an op. It may take minutes."""
+    """Returns the results of ONNX's reference; None if it lacks an op. It may take minutes."""
     from onnx.reference import ReferenceEvaluator
 
     try:

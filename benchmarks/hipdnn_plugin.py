@@ -1,12 +1,12 @@
-"""Measures the cost of hipDNN's plugin beside kernels: calls, first use, and memory.
+"""Measures the cost of hipDNN's plugin besides kernels: calls, first use, and memory.
 
     python benchmarks/hipdnn_plugin.py [GRAPH.json]...
 
-A program in C has the plugin run each graph, compiled before, with a HIP that does nothing. As many
-bare launches in the same process are the peer. `known` is the time of the answer whether the engine
-takes a compiled graph, and `new` that for a graph that was never asked about, by a running helper.
-First use is from loading the plugin to a context of the graph, in a new process. Memory is what the
-process has more, without files mapped.
+A program in C has the plugin run each graph, compiled before, with a HIP that does nothing. It is
+compared with as many bare launches in the same process. `known` is the time to answer whether the
+engine takes a compiled graph; `new` is that time for a new graph, with a running helper. First use
+is the time from loading the plugin to a context of the graph, in a new process. Memory is the
+growth of the process, without mapped files.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class _Resource:
     name: str
     kind: str
     nbytes: int
-    starts: dict[int, int]  # start of each buffer, by its number
+    starts: dict[int, int]  # start of each buffer, by its index
 
     @property
     def type(self) -> str:

@@ -3,7 +3,7 @@
     python3 run.py [--device=cuda:0] [--costs] [--batches=200]
 
 Each graph runs through libhipgraft, by launches and by a captured graph, and through hipDNN's
-plugin from a restored plan. `--costs` measures what a call costs the host. Needs NumPy.
+plugin from a restored plan. `--costs` measures the host's time per call. Needs NumPy.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def near_tie(case: Case, device: str) -> str:
 
     A near tie explains them if, with the rankings of onnxruntime, all results and all elements
     that are ranked agree, and if elements of neighbouring ranks differ by less than the tolerance.
-    What no ranking reaches must agree with the expected results.
+    Results that depend on no ranking must agree with the expected ones.
     """
     rankings = [node for node in case.model.graph.node if node.op_type in RANKINGS]
     if not rankings:
@@ -59,7 +59,7 @@ def near_tie(case: Case, device: str) -> str:
 
 
 def _run(model: onnx.ModelProto, inputs: dict[str, Any], names: Sequence[str]) -> list[Any]:
-    """Runs a model in onnxruntime, with values as further results."""
+    """Runs a model in onnxruntime, with values as additional results."""
     import onnxruntime
 
     seen = onnx.ModelProto()

@@ -1,4 +1,4 @@
-"""Says what ONNX models compute, by onnxruntime and by ONNX's reference implementation."""
+"""Computes the results of ONNX models by onnxruntime and ONNX's reference implementation."""
 
 from __future__ import annotations
 

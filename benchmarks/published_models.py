@@ -3,7 +3,7 @@
     python benchmarks/published_models.py FOLDER [MODEL...]
 
 It needs torch, torchvision, onnxscript, transformers and timm. `onnxruntime_ep.py`, `launches.py`
-and `estimated_times.py` take what it writes.
+and `estimated_times.py` read these models.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Example = tuple[torch.nn.Module, torch.Tensor]
 
 
 class FirstResult(torch.nn.Module):
-    """Returns the first tensor of what a model returns."""
+    """Returns the first tensor of a model's result."""
 
     def __init__(self, model: torch.nn.Module):
         super().__init__()

@@ -152,7 +152,7 @@ class Draft:
                 yield index, array
 
     def _stored(self, index: int) -> np.ndarray:
-        """Returns what the model stores for an input: the input itself if no view applies."""
+        """Returns the array stored for an input: the input itself if no view applies."""
         array = self.inputs[index]
         if index not in self.views or self.constant[index]:
             return array

@@ -68,7 +68,7 @@ def draw_elements(rng: random.Random, shape: list[int], dtype: np.dtype[Any]) ->
 
 @dataclass(frozen=True)
 class View:
-    """What a model stores in place of an operand, and how it reads the operand.
+    """The tensor that a model stores in place of an operand, and the ops that read the operand.
 
     Attributes:
         stored: returns what is stored, or None if the view does not apply to the array.

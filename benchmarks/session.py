@@ -1,4 +1,4 @@
-"""Measures the cost of `Session.run` beside the driver's calls.
+"""Measures the cost of `Session.run` besides the driver's calls.
 
     python benchmarks/session.py [MODEL]...
 

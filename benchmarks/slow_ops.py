@@ -1,10 +1,10 @@
-"""Searches single operators of odd sizes for what takes far longer than their memory.
+"""Searches for single operators of odd sizes that take far longer than their memory traffic.
 
     python benchmarks/slow_ops.py [REGEX] [--target gfx942]
 
-A ratio to `iree-compile` does not show what is slow in both. Each row has the estimated µs of one
-operator, those in which its operands and results pass the last cache, and their ratio; the longest
-are worth a look. Up to 23 workgroups of each launch are executed, on memory of zeros.
+A ratio to `iree-compile` does not show operators that are slow in both. Each row has the estimated
+µs of one operator, those in which its operands and results pass the last cache, and their ratio;
+the longest are worth a look. Up to 23 workgroups of each launch are executed, on memory of zeros.
 """
 
 from __future__ import annotations

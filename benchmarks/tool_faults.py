@@ -2,11 +2,11 @@
 
     python benchmarks/tool_faults.py [--faults 200] [--seed 0] [--jobs 2]
 
-Each command first runs in peace, which says what its output is. Then it runs under one fault after
-the other. It must end in time, with its status or that of the signal, without a traceback; with
-status 0 its output is right, and otherwise there is the old one or none; no process and no
-temporary file is left, and the cache holds no damaged entry. `hipgraft-serve` is asked for a graph;
-what it could not compile under a fault, it must compile later.
+Each command first runs without faults, which gives the expected output. Then it runs under one
+fault after the other. It must end in time, with its status or that of the signal, without a
+traceback; with status 0 its output is right, and otherwise there is the old one or none; no process
+and no temporary file is left, and the cache holds no damaged entry. `hipgraft-serve` is asked for a
+graph; if a fault made it fail, it must compile the graph later.
 """
 
 from __future__ import annotations

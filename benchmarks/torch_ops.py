@@ -1,11 +1,11 @@
-"""Compiles functions of PyTorch that `torch.export` exports, and compares what they compute.
+"""Compiles functions of PyTorch that `torch.export` exports, and compares their results.
 
     python benchmarks/torch_ops.py [REGEX] [--dynamic] [--element {f16,bf16}]
                                    [--device emulator:gfx942]
 
 Elementwise functions and those of rows get NaN, infinities, zeros of either sign, and large and
-small numbers; the others, forms that convolutions, pooling, padding and indexing have. PyTorch says
-what each computes; in f16 and bf16, also what it computes in f32. A function that hipgraft refuses
+small numbers; the others, forms that convolutions, pooling, padding and indexing have. PyTorch
+computes the expected results; for f16 and bf16, also those in f32. A function that hipgraft refuses
 counts as right. Needs `hipgraft[torch]`. The status is 1 if there is a failure.
 """
 
@@ -100,7 +100,7 @@ def check(
 
 
 def _difference(found: np.ndarray, wanted: Tensor, exact: Tensor, tolerance: float) -> str:
-    """Describes a result that is neither what PyTorch computes nor what it computes in f32."""
+    """Describes a result that equals neither PyTorch's nor PyTorch's in f32."""
     if found.dtype != _array(wanted).dtype or found.shape != tuple(wanted.shape):
         return f"{found.dtype}{list(found.shape)} instead of {wanted.dtype}{list(wanted.shape)}"
     values = found.astype(np.float64)

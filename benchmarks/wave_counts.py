@@ -7,7 +7,7 @@ A row for each model: dynamic wave instructions, and MB that lanes load and stor
 of `iree-compile --iree-opt-level=O3` of the same file, and the ratios. Exits with 1 where a ratio
 of wave instructions is over `--limit`.
 
-Of each launch about `--sample` workgroups, evenly spaced over the grid, are executed and taken for
+About `--sample` workgroups of each launch, evenly spaced over the grid, are executed and stand for
 all; `--sample 0` executes every one. Memory starts as zeros on both sides: no kernel's path depends
 on data. Not counted: fills and copies, and what IREE does once at load. `--kernels N` lists the N
 most expensive kernels of both.

@@ -69,7 +69,7 @@ def _integer(text: str, generator: random.Random) -> str:
 
 
 def _type(text: str, generator: random.Random) -> str:
-    """Replaces a type everywhere by another of the module, or by itself with another part."""
+    """Replaces a type everywhere by another type of the module, or changes a part of it."""
     match = _one(_TYPE, text, generator)
     if match is None:
         return text
@@ -116,7 +116,7 @@ def _split(types: str) -> list[str]:
 
 
 def _without_results(text: str, generator: random.Random) -> str:
-    """Lets an op have no results, and another one yield what used them."""
+    """Removes an op's results, and lets another op define the values in their place."""
     match = _one(_OP, text, generator)
     if match is None or match["results"] is None:
         return text
@@ -129,7 +129,7 @@ def _without_results(text: str, generator: random.Random) -> str:
 
 
 def _renamed(text: str, generator: random.Random) -> str:
-    """Gives an op the name of another one."""
+    """Gives an op the name of another op."""
     match, other = _one(_OP, text, generator), _one(_OP, text, generator)
     if match is None or other is None or match["name"] in _TERMINATORS:
         return text

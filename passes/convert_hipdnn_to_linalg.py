@@ -57,10 +57,10 @@ class _Lowering:
 class ConvertHipdnnToLinalgPass(Pass):
     """Lowers each container to a module that IREE compiles, beside the container.
 
-    The nested module can be read, edited and compiled: `hipdnn-compile` takes it as it is, and
-    keeps the container for what the module cannot say, such as how to split it. Equal containers
-    share one. Without this pass, `hipdnn-compile` lowers by itself, in the same way, what is not in
-    its cache.
+    The nested module can be read, edited and compiled: `hipdnn-compile` compiles it unchanged, and
+    keeps the container for information that the module lacks, such as how to split it. Equal
+    containers share one. Without this pass, `hipdnn-compile` lowers the containers that are not in
+    its cache in the same way.
 
     Before:
         ```mlir

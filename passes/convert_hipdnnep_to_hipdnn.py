@@ -47,8 +47,8 @@ class ConvertHipdnnepToHipdnnPass(Pass):
         graph names the reason.
 
     Errors:
-        As `convert-torch-to-hipdnn`. A graph with operands or results that are no value tensors, or
-        with a body that is not one block of their types.
+        As `convert-torch-to-hipdnn`. A graph with operands or results that are not value tensors,
+        or with a body that is not one block of their types.
 
     Source:
         own; the form is that of MaheshRavishankar/hipDNNEP.

@@ -20,8 +20,8 @@ class HipdnnAssignLayoutsPass(Pass):
     Dense convolutions of 16-bit elements with windows larger than 1x1 read images faster if the
     channels of a position are contiguous. The pass weighs this gain against what other graphs lose
     that read or write tensors of different orders, and takes the assignment of least estimated time
-    (a minimum cut). What functions take and return stays as it is, and so does what a fallback
-    reads. Constant filters are stored in the same order as the images they are applied to.
+    (a minimum cut). Arguments and results of functions keep their layouts, and so do operands of
+    fallbacks. Constant filters are stored in the same order as the images they are applied to.
 
     Before:
         ```mlir

@@ -18,14 +18,14 @@ from hipgraft.transforms.recognition.values import readers
 class HipdnnBatchProductsPass(Pass):
     """Multiplies a matrix by a batch of constants, for example for q, k and v of attention.
 
-    The constants become one, and so do the biases that are added to the products. What reads the
-    products reads parts of the result. If the matrix has one row, the constants' columns are
-    joined instead. A constant that nothing else reads is stored column by column if it multiplies
-    few rows.
+    The constants become one, and so do the biases that are added to the products. The products'
+    readers read parts of the result. If the matrix has one row, the constants' columns are joined
+    instead. A constant that nothing else reads is stored column by column if it multiplies few
+    rows.
 
     Only products are joined that `hipdnn-outline` does not join: those with one row, or with a
-    number of rows that is no multiple of 16. Views alone may read them, such as those of heads: an
-    activation could no longer share the product's kernel.
+    number of rows that is not a multiple of 16. Views alone may read them, such as those of heads:
+    an activation could no longer share the product's kernel.
 
     Before:
         ```mlir

@@ -268,8 +268,9 @@ class HipdnnBufferizePass(Pass):
 
     Errors:
         An op other than executes, views and constants; dynamic shapes or packed elements (i4);
-        a returned value of another origin; a callee that is no executable; an operand whose layout
-        differs from the one that its executable was compiled for; a view of a tensor with gaps.
+        a returned value of another origin; a callee that is not an executable; an operand whose
+        layout differs from the one that its executable was compiled for; a view of a tensor with
+        gaps.
 
     Source:
         own

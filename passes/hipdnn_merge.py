@@ -189,7 +189,7 @@ class HipdnnMergePass(Pass):
         need the passes for `affine`, `scf` and `cf`.
 
     Errors:
-        An executable without a binary for a target, or with one that is no code object; a
+        An executable without a binary for a target, or with one that is not a code object; a
         call of something else; an op that is not of stage `hipdnn-buffers`.
 
     Source:

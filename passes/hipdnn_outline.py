@@ -39,20 +39,20 @@ class HipdnnOutlinePass(Pass):
     form graphs of their own. Values that stay inside a graph are f32 where the program has f16 or
     bf16, so that a chain is rounded once, at its end.
 
-    Up to four products of one left factor, as those of q, k and v of attention or of a gate and
-    what it gates, share a graph, each with its elementwise ops: their kernel is one launch that
-    loads the factor once. The rows are a multiple of 16, the right factors are arguments or
-    constants of one type, and no other contraction comes between the ops that need the results.
-    A passed remark `joined` names such a graph, a missed remark `products-apart` says why a
-    product is in another graph than one before it.
+    Up to four products of one left factor, such as q, k and v of attention or a gate and the
+    projection that it gates, share a graph, each with its elementwise ops: their kernel is one
+    launch that loads the factor once. The rows are a multiple of 16, the right factors are
+    arguments or constants of one type, and no other contraction comes between the ops that need the
+    results. A passed remark `joined` names such a graph, a missed remark `products-apart` says why
+    a product is not in the graph of an earlier one.
 
-    Of all such graphs the pass forms those of least estimated time, unless `policy` says otherwise;
-    see [its page](cost.md). Analysis remarks have the estimates.
+    Among all such graphs the pass forms those of least estimated time, unless `policy` says
+    otherwise; see [its page](cost.md). Analysis remarks have the estimates.
 
-    With other `engines`, a graph is what its engine takes: an op joins a graph as long as the
+    With other `engines`, the engine determines the graph: an op joins a graph as long as the
     graph's engine, or one before it, takes the bigger graph; see
-    [engines](engines.md#graphs-for-engines). What no engine takes gets a missed remark with the
-    first rule of each engine that fails.
+    [engines](engines.md#graphs-for-engines). An op that no engine takes gets a missed remark with
+    the first rule of each engine that fails.
 
     Before:
         ```mlir
@@ -76,8 +76,8 @@ class HipdnnOutlinePass(Pass):
 
     Ensures:
         Every hipDNN compute op is inside a `hipdnn.graph`, except ops that no engine takes and
-        elementwise ops that only torch ops read or that go on with what a torch op makes element
-        by element: `hipdnn-outline-fallback` makes these part of torch ops' kernels. Each graph is
+        elementwise ops that only torch ops read or that continue a torch op's elementwise
+        computation: `hipdnn-outline-fallback` makes these part of torch ops' kernels. Each graph is
         connected and the program stays acyclic. A graph may have several results. Its `engine`
         takes it.
 

@@ -1,4 +1,4 @@
-"""Groups what hipDNN cannot express and moves each group into a `hipdnn.fallback`."""
+"""Groups ops that hipDNN cannot express and moves each group into a `hipdnn.fallback`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ class _Placement:
     Args:
         grouping: receives the ops.
         fuse: whether connected ops may share a group.
-        lookups: numbers of lookups, by ops that share a group only with ops of the same lookup.
+        lookups: index of the lookup, by op; such ops share a group only with ops of the same
+            lookup.
         many: ops that would have too many operands and results together.
     """
 
@@ -273,10 +274,10 @@ class HipdnnOutlineFallbackPass(Pass):
     """Moves connected ops that hipDNN cannot express into `hipdnn.fallback` containers.
 
     The provider of graphs compiles these ops too, so that a whole model becomes launches.
-    Constants, lists and casts are copied into each container. Large lookups have containers
-    of their own, so that each can run right before what reads it. A returned value that is not a
-    container's own result (an argument, a constant, a window, a value returned twice) is copied
-    by a graph.
+    Constants, lists and casts are copied into each container. Large lookups have containers of
+    their own, so that each can run right before its readers. A returned value that is not a
+    container's own result (an argument, a constant, a window, a value returned twice) is copied by
+    a graph.
 
     Before:
         ```mlir

@@ -1,4 +1,4 @@
-"""Moves views past elementwise ops, so that these share the kernels that make what is viewed."""
+"""Moves views past elementwise ops, so that these share the kernels of the viewed tensors."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from hipgraft.transforms.view_motion import ViewMotion, narrow_view, raise_resha
 class HipdnnSinkViewsPass(Pass):
     """Moves views that reorder a tensor past the elementwise ops that read them.
 
-    An op that reads a transposed product cannot share the product's kernel, because its shape is
-    another one. This pass computes such an op in the shape of the operand that is made last, with
-    its other operands viewed in that shape. What reads the op reads it through the view.
-
-    A reduction of what an elementwise op makes moves likewise if the view only reorders dimensions,
-    or adds and drops those of extent 1; a norm does if the dimensions that it normalises stay.
+    An op that reads a transposed product cannot share the product's kernel, because their shapes
+    differ. This pass computes such an op in the shape of the operand that is made last, with its
+    other operands viewed in that shape. The op's readers read it through the view. A reduction of
+    an elementwise op's result moves likewise if the view only reorders dimensions, or adds and
+    drops those of extent 1; a norm does if the dimensions that it normalises stay.
 
     If only a view reads an elementwise op, and adds dimensions of extent 1 for ops that broadcast
     the result, such as a number per image, then the op is computed in the shape of the view.
 
     A view of a tensor with widened elements, such as a half of a head that is rotated in f32, is
-    taken before they are widened: what reads the view then widens what it reads.
+    taken before they are widened: the view's readers then widen the elements.
 
     Before:
         ```mlir

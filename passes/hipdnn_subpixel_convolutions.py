@@ -19,12 +19,12 @@ class HipdnnSubpixelConvolutionsPass(Pass):
     """Computes transposed convolutions of constant filters as convolutions of their input.
 
     By definition, a transposed convolution convolves its input with zeros between the elements,
-    and reversed filters. But with stride `s`, only each `s`-th element of a window meets an element
-    that is no zero. The results whose positions leave the same remainder, a phase, are a
-    convolution of the input itself with the filters' elements of that phase. The pass makes one
-    convolution of all phases, with a channel for each, and a copy that interleaves them, which
-    fuses with the ops that follow. The filters are arranged at compile time, with zeros where an
-    element of the input adds to some phases only.
+    and reversed filters. But with stride `s`, only each `s`-th element of a window meets a nonzero
+    element. The results whose positions leave the same remainder, a phase, are a convolution of the
+    input itself with the filters' elements of that phase. The pass makes one convolution of all
+    phases, with a channel for each, and a copy that interleaves them, which fuses with the ops that
+    follow. The filters are arranged at compile time, with zeros where an element of the input adds
+    to some phases only.
 
     Transposed convolutions whose windows do not overlap stay: their kernels compute single
     products.

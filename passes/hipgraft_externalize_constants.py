@@ -66,7 +66,7 @@ class HipgraftExternalizeConstantsPass(Pass):
         and uploads it once. Without a file, the caller passes the values.
 
     Errors:
-        The file cannot be written, its name tells no format, or the format has no type for a
+        The file cannot be written, its name implies no format, or the format has no type for a
         constant.
 
     Source:

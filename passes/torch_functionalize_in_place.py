@@ -83,7 +83,7 @@ class TorchFunctionalizeInPlacePass(Pass):
 
     Errors:
         An in-place op on a function argument, on a view of a tensor that is used later, or on a
-        tensor with views: value tensors cannot say what else changes.
+        tensor with views: value tensors do not show which other values change.
 
     Source:
         own.

@@ -118,7 +118,7 @@ def _rewritten(view: ir.Operation, before: Sequence[int | None]) -> ir.Value:
 class TorchNormalizeViewsPass(Pass):
     """Rewrites views of dynamic shapes as a flatten and a split.
 
-    torch-mlir guesses which dimensions a view joins, and guesses wrongly beside a -1. This pass
+    torch-mlir guesses which dimensions a view joins, and guesses wrongly if one is -1. This pass
     keeps the leading and trailing dimensions that the ops show to be unchanged. It flattens the
     dimensions between them and splits the result into extents that are all given.
 
@@ -146,8 +146,8 @@ class TorchNormalizeViewsPass(Pass):
         Only views of static shapes are left, and those do not change.
 
     Errors:
-        The extents are no `torch.prim.ListConstruct`, or one depends on values of tensors, at the
-        view.
+        The extents are not a `torch.prim.ListConstruct`, or one depends on values of tensors, at
+        the view.
 
     Source:
         own

@@ -47,7 +47,7 @@ class TorchSimplifyPass(Pass):
     The pipeline gives all tensors value semantics, reduces the overloads of ops and decomposes ops.
     Its inference of shapes and element types parses a large library, which takes longer than all
     the rest for a small program. Programs whose types are known do without. Comparisons of floats
-    with themselves, which tell NaN, are kept.
+    with themselves, which detect NaN, are kept.
 
     Before:
         ```mlir
@@ -90,7 +90,7 @@ class TorchSimplifyPass(Pass):
         with diagnostics_to(module.context, emitted.append):
             try:
                 self._run(module, infers=False)
-            except ir.MLIRError:  # types of what ops became are unknown
+            except ir.MLIRError:  # the types of rewritten ops are unknown
                 return False
         return not emitted
 

@@ -58,8 +58,8 @@ PHASE_TORCH_BACKEND_FORM: tuple[PipelineElement, ...] = (
     "torch-check-backend-form",
 )
 
-# Extents that a model computes as tensors become numbers that the host computes. The types are then
-# refined by what is known, which may make further extents numbers.
+# Extents that a model computes as tensors become numbers that the host computes. Known numbers then
+# refine the types, which may make more extents known.
 PHASE_SCALARIZE: tuple[PipelineElement, ...] = (
     "func.func(torch-scalarize-shapes)",
     "torch-shape-refinement-pipeline",
@@ -129,14 +129,14 @@ def _convert_migraphx(config: HipgraftConfig) -> Sequence[PipelineElement]:
 
 
 def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
-    # Transposed convolutions get filters for what they read, instead of an image with zeros.
-    # Contractions of f32 that are exact in f16 read f16. On AMD GPUs, products are split where one
-    # kernel can combine the parts. Products of one matrix are joined, and views move out of the way
-    # of fusion. hipDNN graphs are formed next; all that remains then becomes fallback kernels.
-    # Conversions to bytes and back end in a graph. Copies that only reorder move to where a graph
-    # can write the other order. On GPUs, convolutions get their images channels last. Launches are
-    # ordered while results are tensors. Equal graphs are merged before code generation, which is
-    # the expensive part.
+    # Transposed convolutions get filters for the elements that they read, instead of an image with
+    # zeros. Contractions of f32 that are exact in f16 read f16. On AMD GPUs, products are split
+    # where one kernel can combine the parts. Products of one matrix are joined, and views move out
+    # of the way of fusion. hipDNN graphs are formed next; all that remains then becomes fallback
+    # kernels. Conversions to bytes and back end in a graph. Copies that only reorder move to where
+    # a graph can write the other order. On GPUs, convolutions get their images channels last.
+    # Launches are ordered while results are tensors. Equal graphs are merged before code
+    # generation, which is the expensive part.
     gpu = config.gpu or product_of(config.target[0])
     kind = Target.parse(config.target[0]).kind
     is_cpu = kind is TargetKind.CPU  # other layouts and wider products gain nothing there
@@ -196,8 +196,8 @@ STAGES = (
     Stage("onnx", lambda module: module.has("torch.operator onnx.")),
     Stage(
         "torch",
-        # Any function that nothing else recognizes. Only the phase tells whether it is an import
-        # or in backend form already, so that phase always runs.
+        # Any function that nothing else recognizes. Only the phase can see whether it is an import
+        # or already in backend form, so the phase always runs.
         lambda module: not module.has("torch.operator onnx."),
         {"onnx": _onnx_to_torch, "torch": lambda _: PHASE_TORCH_BACKEND_FORM},
     ),

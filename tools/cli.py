@@ -1,4 +1,4 @@
-"""Provides what command-line tools share: errors, and numbers and shapes in flags."""
+"""Shared code of command-line tools: errors, and numbers and shapes in flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hipgraft-reduce: makes a module smaller as long as a command finds it interesting."""
+"""hipgraft-reduce: makes a module smaller while a command still finds it interesting."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class _Trials:
             path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Ends all running processes; no further module is interesting."""
+        """Ends all running processes; every later module counts as uninteresting."""
         with self._lock:
             self._is_closed = True
             running = list(self._running)

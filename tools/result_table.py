@@ -18,7 +18,7 @@ def print_results(
     """Prints a row per result.
 
     Args:
-        names: names of the results; an empty one is replaced by its number.
+        names: names of the results; an empty one is replaced by its index.
         outputs: results in order.
         comparisons: one per result; None shows ranges of values instead.
     """

@@ -1,4 +1,4 @@
-"""Prints tables of any width: numbers stay whole, text wraps, columns move to further tables."""
+"""Prints tables of any width: numbers stay whole, text wraps, columns move to additional tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Column:
     Attributes:
         name: heading of the column.
         is_text: whether the column may wrap; other columns are right-aligned.
-        is_key: whether the column is repeated in further tables.
+        is_key: whether the column is repeated in additional tables.
     """
 
     name: str

@@ -44,7 +44,7 @@ class Mixture(nn.Module):
         self.experts = nn.ModuleList(expert() for _ in range(EXPERTS))
 
     def route(self, x):
-        """Returns shares and numbers of the chosen experts of tokens [T, H]: [T, K] each."""
+        """Returns shares and indices of the chosen experts of tokens [T, H]: [T, K] each."""
         shares, chosen = self.router(x).softmax(-1).topk(self.chosen, -1)
         return shares / shares.sum(-1, keepdim=True), chosen
 
@@ -81,7 +81,7 @@ class TakenWeights(Mixture):
 
 
 class WhereAdd(Mixture):
-    """`index_add_` of what an expert computes of its tokens, as in Mixtral."""
+    """Adds an expert's results for its tokens by `index_add_`, as in Mixtral."""
 
     def mixed(self, x, shares, chosen):
         y = torch.zeros_like(x)
@@ -93,7 +93,7 @@ class WhereAdd(Mixture):
 
 
 class ViewedTokens(Mixture):
-    """As Mixtral's first version: rows are selected of a view with a dimension of one."""
+    """Selects rows of a view with a dimension of 1, as Mixtral's first version."""
 
     def mixed(self, x, shares, chosen):
         y = torch.zeros_like(x)
@@ -153,7 +153,7 @@ class Masked(Mixture):
 
 
 class MaskedShares(Mixture):
-    """As `Masked`, with shares that are selected by the same mask."""
+    """`Masked`, with shares that the same mask selects."""
 
     def forward(self, x):
         shares, chosen = self.router(x).softmax(-1).max(-1)

@@ -221,7 +221,7 @@ def reformer_hash():
 
 @family
 def speculative_sampling():
-    """What decoding does with logits: penalties, the nucleus, n-grams."""
+    """Processes logits as decoders do: penalties, the nucleus, n-grams."""
 
     class Model(nn.Module):
         def forward(self, logits, seen, noise):

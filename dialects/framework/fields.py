@@ -71,7 +71,7 @@ class ValueField(Field, ABC):
     """An operand or a result.
 
     Attributes:
-        form: what shape it has to have.
+        form: the required shape.
         elements: names of the permitted element types, or of classes of them; empty for any.
     """
 
@@ -160,9 +160,9 @@ class Attribute(Field, Generic[T]):
     """An attribute, read and written as a Python value.
 
     Attributes:
-        kind: what it holds.
+        kind: kind of the value.
         required: whether the op must carry it.
-        default: what an absent one reads as.
+        default: value of an absent attribute.
     """
 
     def __init__(self, kind: Kind[Any], doc: str, *, required: bool, default: Any):

@@ -1,6 +1,6 @@
 """The base of all op classes, which are typed views of operations.
 
-MLIR sees the ops as unregistered; what defines them are the classes. A dialect derives its own base
+MLIR sees the ops as unregistered; these classes define them. A dialect derives its own base
 with its registry, and from that one class per op:
 
     class MatmulOp(ComputeOp, mnemonic="matmul"):
@@ -41,7 +41,7 @@ class Op:
     Attributes:
         dialect: the dialect's name.
         registry: the dialect's classes by the full names of their ops.
-        formulas: what each op computes, by mnemonic, if the class declares several ops.
+        formulas: definition of each op by mnemonic, if the class declares several ops.
         checks_values: whether the verifier calls `check_value`.
         is_open: whether the op may have attributes that it does not declare.
         same_element: names of the values that must have one element type.
@@ -100,7 +100,7 @@ class Op:
         """
 
     def check_value(self, field: ValueField, value: ir.Value) -> None:
-        """Checks the type of an operand or a result by what its field declares.
+        """Checks the type of an operand or a result against its field's declaration.
 
         Raises:
             VerifyError: it is not of a type that the dialect permits.
@@ -112,7 +112,7 @@ class Op:
         return self.error(f"attribute '{field.name}' failed to satisfy constraint: {kind}")
 
     def error(self, message: str, *, notes: tuple[str, ...] = ()) -> VerifyError:
-        """Returns an error at this op; `message` goes on after `'dialect.op' op`."""
+        """Returns an error at this op; `message` follows `'dialect.op' op`."""
         name = self.operation.name if self.has_results else self.OP_NAME
         error = VerifyError(f"'{name}' op {message}", notes=notes)
         error.location = location_text(self.location)

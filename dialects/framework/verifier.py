@@ -1,4 +1,4 @@
-"""Verification of what an op's class declares: attributes, counts and types of values."""
+"""Verifies ops against their classes' declarations: attributes, counts and types of values."""
 
 from __future__ import annotations
 

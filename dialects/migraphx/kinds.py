@@ -1,4 +1,4 @@
-"""Kinds of migraphx attributes: rocMLIR's names of them, and what older modules have."""
+"""Kinds of migraphx attributes: rocMLIR's names, and the forms in older modules."""
 
 from __future__ import annotations
 

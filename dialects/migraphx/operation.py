@@ -45,11 +45,11 @@ class MigraphxOp(Op):
         return found
 
     def input_type(self, index: int = 0) -> ShapedType:
-        """Returns the type of an operand by number."""
+        """Returns the type of an operand by index."""
         return self.type_of(self.operation.operands[index])
 
     def output_type(self, index: int = 0) -> ShapedType:
-        """Returns the type of a result by number."""
+        """Returns the type of a result by index."""
         return self.type_of(self.operation.results[index])
 
     def check_value(self, field: ValueField, value: ir.Value) -> None:  # noqa: D102

@@ -1,4 +1,4 @@
-"""Verifies operations: first what their classes declare, then each op's own rules."""
+"""Verifies operations: first the declarations of their classes, then each op's own rules."""
 
 from __future__ import annotations
 

@@ -148,13 +148,13 @@ def execute(
     """Runs instructions in one wave.
 
     Args:
-        architecture: for which.
+        architecture: architecture of the code.
         text: the instructions. They may use s[20:21], the address of `memory`, and v255 (v249 in
             waves of 32 lanes), the lane times 4.
         given: lanes of 32 bits by vector register.
         wanted: vector registers to return.
         lds: bytes of LDS.
-        memory: what s[20:21] points to.
+        memory: contents of the memory that s[20:21] points to.
         denormals: bits of the mode of 32-bit floats; 0 flushes them.
 
     Returns:

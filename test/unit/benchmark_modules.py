@@ -1,4 +1,4 @@
-"""Imports modules of `benchmarks/`, which is no package."""
+"""Imports modules of `benchmarks/`, which is not a package."""
 
 from __future__ import annotations
 

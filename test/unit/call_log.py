@@ -15,8 +15,8 @@ class CallLog:
     """Passes each call on to memory of zeros, so that two programs can be compared by their calls.
 
     Attributes:
-        calls: name and arguments of each. An address is (allocation, offset); of host memory that
-            is read there is the digest, of what is written the size.
+        calls: name and arguments of each. An address is (allocation, offset). Host memory is logged
+            by its digest if the call reads it, and by its size if the call writes it.
     """
 
     def __init__(self, architecture: str):

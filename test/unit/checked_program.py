@@ -67,7 +67,7 @@ def launch(hip: Hip, name: str, offset: int = 0, size: int = 512) -> None:
 
 
 def copy(hip: Hip, before: str) -> None:
-    """Runs a kernel that copies memory, after what should be stored there."""
+    """Initialises the source in the way of `before`, and runs a kernel that copies it."""
     code = assemble(BEGIN + COPY, "gfx942", pointers=2)
     function = hip.function(code.data)
     source, target, other = (hip.make("hipMalloc", 512) for _ in range(3))
@@ -117,7 +117,7 @@ def launch_until_killed(hip: Hip) -> None:
 
 
 def start_children(hip: Hip) -> None:
-    """Runs this program twice at once, and one that is killed, and ends well."""
+    """Runs this program twice at once and a third one that is killed; exits with status 0."""
     del hip
     modes = ("wrong", "wrong", "killed")
     started = [subprocess.Popen([sys.executable, __file__, mode]) for mode in modes]

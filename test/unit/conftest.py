@@ -68,8 +68,8 @@ _ALTERNATED = "architecture"
 def mark_thorough(items: Sequence[pytest.Function]) -> None:
     """Marks the cases that `make test` leaves out.
 
-    Of a test with a parameter `architecture`, these are all architectures of each case but one,
-    which alternates, and of a test marked `sampled(n)`, all but each n-th case.
+    If a test has a parameter `architecture`, each case keeps one architecture, in turn. A test
+    marked `sampled(n)` keeps each n-th case.
     """
     tests: dict[object, list[pytest.Function]] = defaultdict(list)
     for item in items:
@@ -109,7 +109,7 @@ def _evaluates(item: pytest.Function) -> bool:
 
 @pytest.fixture(autouse=True)
 def evaluated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the cases that are marked so evaluate rewritten models, which takes a tenth of the time.
+    """Lets cases with this marker evaluate rewritten models, which takes a tenth of the time.
 
     The rewrites of each case are tested, the compiler only with those of each n-th case.
     """
@@ -141,7 +141,7 @@ def shared_worker(
 
 @pytest.fixture(scope="module")
 def results(request: pytest.FixtureRequest) -> Results:
-    """Results of a module's cases, of those alone that are selected."""
+    """Returns the results of a module's selected cases."""
     from lowering_cases import Results, selected
 
     return Results(selected(request, "results", "case"))

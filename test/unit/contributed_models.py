@@ -18,12 +18,12 @@ class Draw:
     """A model's operands; those whose names end in `!` are constants.
 
     Attributes:
-        operator: of the domain.
-        operands: by name, in the order of the schema; None for one that is omitted.
-        attributes: of the node.
+        operator: operator of the domain.
+        operands: arrays by name, in the order of the schema; None for an omitted one.
+        attributes: attributes of the node.
         outputs: names of the results that are asked for; empty for one that is not.
         defined: how many of the results are defined everywhere.
-        opset: of ONNX's own domain.
+        opset: opset of ONNX's own domain.
     """
 
     operator: str

@@ -40,7 +40,7 @@ def run_kernel(
 
     Args:
         kernel: what to run.
-        operands: arrays as they lie in memory.
+        operands: arrays in their memory layout.
         results: shape and dtype of each result.
         device: the emulated device; one for the kernel's target by default.
 

@@ -1,4 +1,4 @@
-"""Graphs for the tests of engines, as text, and what an engine says about them."""
+"""Graphs for the tests of engines, as text, and the answers of engines."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ static int countdown, live, launched, current = -1;
 static Graph *capturing;
 static int streams[2];  // the number of live streams of each device; its address is the handle
 
-// The device of a stream; -1 if it is none, or destroyed.
+// The device of a stream; -1 if the handle is unknown or destroyed.
 static int device_of(const void *stream) {
   for (int device = 0; device < 2; ++device)
     if (stream == &streams[device] && streams[device]) return device;
@@ -228,7 +228,7 @@ int FUNCTION(cuGraphLaunch, hipGraphLaunch)(Graph *graph, void *stream) {
   for (int i = 0; i < graph->count; ++i) execute(graph->launches[i]);
   return is_wrong(stream);
 }
-// Events tell the number of launches before them, as so many milliseconds.
+// An event's time in milliseconds is the number of launches before it.
 int FUNCTION(cuEventCreate, hipEventCreateWithFlags)(int **event, unsigned flags) {
   CALL("create_event");
   *event = calloc(1, sizeof **event);

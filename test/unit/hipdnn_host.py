@@ -1,6 +1,6 @@
 """A host of hipDNN's engine plugins: drives one as hipDNN's backend does, in its order.
 
-As a script it does what a request in JSON on standard input says, and answers likewise: it runs
+As a script it executes a request in JSON from standard input, and answers in JSON: it runs
 under hipgraft-emulate, with HIP's runtime emulated.
 """
 

@@ -44,9 +44,9 @@ def build_under_kills(
 
     Args:
         home: the user's folder.
-        folder: for graphs and arrays.
-        kills: how often.
-        seed: of the times between them.
+        folder: folder for graphs and arrays.
+        kills: number of kills.
+        seed: seed of the times between kills.
         plans: number of plans of each host process.
     """
     draw = random.Random(seed)

@@ -72,7 +72,7 @@ FIELDS: dict[str, set[str]] = {}
 
 @dataclass(repr=False)
 class Case:
-    """A graph with its inputs and what the oracle says.
+    """A graph with its inputs and the oracle's results.
 
     Attributes:
         name: unique; a valid symbol.
@@ -237,7 +237,7 @@ class Results(Mapping[str, list[Array]]):
         batch = self._batches[name]
         try:
             program = _Program(batch, self._lower)
-        except Exception:  # whatever it is, one case is to fail by it
+        except Exception:  # any error must fail one case only
             if len(batch) == 1:
                 raise
             self._batches.update({case.name: [case] for case in batch})

@@ -1,5 +1,5 @@
-// A HIP runtime of host memory that launches nothing: for what the library itself costs, and for
-// fuzzing. `null_launches` counts.
+// A HIP runtime of host memory that launches nothing, to measure the library's own cost and to
+// fuzz. `null_launches` counts.
 
 #include <stddef.h>
 #include <stdlib.h>

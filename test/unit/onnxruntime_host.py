@@ -37,9 +37,9 @@ def play(home: Path, code: str, *, under: Sequence[str] = (), **others: str) -> 
 
     Args:
         home: a folder with a folder `run`.
-        code: of the host.
+        code: code of the host.
         under: a command that runs the host.
-        others: further variables.
+        others: more environment variables.
     """
     given = {"XDG_RUNTIME_DIR": str(home / "run"), "HIPGRAFT_CACHE_DIR": str(home / "cache")}
     done = subprocess.run(

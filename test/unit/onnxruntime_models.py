@@ -224,7 +224,7 @@ def _step(body: str) -> list[onnx.NodeProto]:
 
 
 def loop_model() -> tuple[bytes, Arrays]:
-    """A Loop of as many rounds as an input says, between nodes that are no part of it."""
+    """A Loop whose trip count is an input, between nodes outside of it."""
     number, flag = (
         helper.make_tensor_value_info(name, kind, [])
         for name, kind in (("i", TensorProto.INT64), ("go", TensorProto.BOOL))
@@ -272,7 +272,7 @@ def scan_model(rows: int | str = 4) -> tuple[bytes, Arrays]:
 
 
 def growing_model() -> tuple[bytes, Arrays]:
-    """A Loop whose state has more rows in each round, which its body calls `rows` all the same."""
+    """A Loop whose state gains rows in each iteration, but always names them `rows`."""
     flags = [helper.make_tensor_value_info(n, TensorProto.BOOL, []) for n in ("go", "going")]
     body = helper.make_graph(
         [
@@ -355,7 +355,7 @@ def volume_model() -> tuple[bytes, Arrays]:
 
 
 def function_model() -> tuple[bytes, Arrays]:
-    """A function of ONNX that nobody takes for all extents: its body is seen in a second round."""
+    """A function of ONNX that no provider takes for all extents: a second query has its body."""
     model = _model(
         [
             helper.make_node("Exp", ["x"], ["a"]),

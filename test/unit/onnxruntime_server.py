@@ -1,7 +1,7 @@
 """A stand-in for `hipgraft-serve` that knows sessions only; for tests of the native provider.
 
 It takes runs of neighbouring nodes whose ops are in the variable TAKEN, compiles each with
-`hipgraft.compile`, and answers as the protocol says.
+`hipgraft.compile`, and answers by the protocol.
 """
 
 from __future__ import annotations

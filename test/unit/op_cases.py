@@ -45,8 +45,8 @@ def op_case(
     Args:
         name: unique among the cases that are compiled together.
         op_class: class of the op.
-        operands: values by name; what is left out is absent.
-        expected: what the oracle says, by result; what is left out is absent or not returned.
+        operands: values by name; omitted operands are absent.
+        expected: the oracle's values, by result; omitted results are absent or not returned.
         elements: element types of the results, or the one that all have.
         tolerance: relative and absolute, or one value for both.
         target: what the text is lowered for.

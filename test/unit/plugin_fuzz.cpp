@@ -56,7 +56,7 @@ static void override_shapes(hipdnnEnginePluginHandle_t handle,
                                                 lengths, shapes, strides);
 }
 
-// Saves a context and restores it from what was saved, which must be possible.
+// Saves a context and restores it, which must succeed.
 static bool survives(hipdnnEnginePluginHandle_t handle,
                      hipdnnEnginePluginExecutionContext_t context) {
   hipdnnPluginConstData_t saved{};

@@ -1,4 +1,4 @@
-"""Builds stage-3 programs from IREE input text, for tests of what comes after the compiler."""
+"""Builds stage-3 programs from IREE input text, for tests of the steps after the compiler."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def build_program(
     Args:
         function: text of the host function on tensors.
         graphs: by symbol, the IREE input text and the executable's attributes.
-        targets: what to compile each graph for.
-        context: to build in.
+        targets: targets to compile each graph for.
+        context: context of the module.
     """
     with context or make_context(), ir.Location.unknown():
         module = ir.Module.parse(function)

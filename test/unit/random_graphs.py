@@ -1,7 +1,7 @@
 """Random graphs of each op: shapes, attributes, options, and the memory layout of each tensor.
 
-A strategy draws shapes and attributes; the values come from a generator that it seeds, and what
-is expected from the oracles, by the same functions that make the fixed cases.
+A strategy draws shapes and attributes, and seeds a generator of values. The functions that make the
+fixed cases get the expected results from the oracles.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Draw = st.DrawFn
 
 
 class Repeating(np.random.Generator):
-    """A generator some of whose tensors repeat along a dim, as what is broadcast does."""
+    """A generator some of whose tensors repeat along a dim, like broadcast tensors."""
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         """Returns random values, in every third tensor the same along one dim."""
@@ -52,7 +52,7 @@ class Repeating(np.random.Generator):
 
 @contextmanager
 def seeded(draw: Draw) -> Iterator[None]:
-    """Makes the values of cases depend on what is drawn alone."""
+    """Makes the values of cases depend only on the drawn examples."""
     number, kept = draw(SEEDS), [factory.random for factory in FACTORIES]
     for factory in FACTORIES:
         factory.random = Repeating(np.random.PCG64(number))
@@ -85,7 +85,7 @@ def layout(
 ) -> Layout:
     """Dims in any order in memory; unless `packed`, gaps between rows and an offset.
 
-    Of the dims along which values repeat, some are stored once.
+    Along some of the dims in which values repeat, only one is stored.
     """
     strides, step = [0] * len(shape), 1
     for dim in reversed(draw(st.permutations(range(len(shape))))):
@@ -108,7 +108,7 @@ def repeated(value: Array) -> list[int]:
 
 
 def placed(value: Array, place: Layout) -> Array:
-    """Returns memory that holds `value` as `place` says, and noise in the gaps."""
+    """Returns memory that holds `value` in the layout `place`, and noise in the gaps."""
     noise = np.random.default_rng(0).integers(1, 100, place.physical_elements)
     memory = noise.astype(value.dtype)
     steps = [
@@ -299,7 +299,7 @@ def resamplings(draw: Draw, element: str) -> list[Case]:
 
 
 def block_scales(draw: Draw, element: str) -> list[Case]:
-    """`element` is what is read out of a scaled tensor, and what is quantised."""
+    """`element` is the type of dequantised values, and of those that are quantised."""
     block, blocks = draw(st.sampled_from([4, 16, 32])), shape(draw, 2, 3, 3)
     axis = draw(st.integers(0, len(blocks) - 1))
     x = [extent * block if dim == axis else extent for dim, extent in enumerate(blocks)]

@@ -1,4 +1,4 @@
-"""What random models of ONNX are built of."""
+"""Building blocks of random ONNX models."""
 
 from __future__ import annotations
 

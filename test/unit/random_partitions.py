@@ -29,7 +29,7 @@ def _facts(name: str, draw: random.Random) -> Facts:
 def random_program(seed: int, least: int = 3, most: int = 9, *, products: int = 0) -> Program:
     """A program of a few ops, whose operands are drawn among all earlier values of the shape.
 
-    So many products of one operand come first, which may share kernels.
+    It begins with products of one operand, which may share kernels.
     """
     draw = random.Random(seed)
     program = Program()
@@ -63,9 +63,9 @@ def random_program(seed: int, least: int = 3, most: int = 9, *, products: int = 
 
 
 def exchanging_branches(seed: int) -> Program:
-    """Branches of products that read each other's results, as in HRNet.
+    """Returns branches of products that read each other's results, as in HRNet.
 
-    The ops of a branch are apart: between them are those of the others.
+    The ops of different branches alternate.
     """
     draw = random.Random(seed)
     program = Program()
@@ -96,7 +96,7 @@ def exchanging_branches(seed: int) -> Program:
 
 
 def permuted(program: Program, seed: int) -> tuple[Program, list[int]]:
-    """The same program with its ops in another topological order, and of each op the old number."""
+    """Returns the program with its ops in another topological order, and their old indices."""
     draw = random.Random(seed)
     left = set(range(len(program.ops)))
     order: list[int] = []
@@ -124,7 +124,7 @@ def permuted(program: Program, seed: int) -> tuple[Program, list[int]]:
 
 
 def cheapest_by_trying(program: Program, cost: CostModel) -> float:
-    """The least cost of all set partitions into connected kernels without a cycle."""
+    """Returns the least cost among all acyclic partitions into connected kernels."""
     free = [op for op, facts in enumerate(program.ops) if facts.role is not Role.FIXED]
     known: dict[frozenset[int], float | None] = {}
 
@@ -165,7 +165,7 @@ def is_kernel(program: Program, group: frozenset[int]) -> bool:
 
 
 def is_acyclic(program: Program, groups: list[list[int]]) -> bool:
-    """Whether groups, and the ops in none, can run one after another."""
+    """Whether groups, and the ops outside of groups, can run one after another."""
     group_of = {op: number for number, group in enumerate(groups) for op in group}
     group_of |= {op: -1 - op for op in range(len(program.ops)) if op not in group_of}
     needs: dict[int, set[int]] = {number: set() for number in group_of.values()}

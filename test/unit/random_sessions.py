@@ -93,10 +93,10 @@ def subjects() -> list[Subject]:
 
 @dataclass
 class Round:
-    """What a round has drawn.
+    """The random settings of one round.
 
     Attributes:
-        level: of the graph optimization.
+        level: level of the graph optimization.
         is_parallel: whether nodes may run in parallel.
         flags: `enable_*` attributes of the session's options.
         threads: numbers of threads inside of an operator and of operators.
@@ -337,7 +337,7 @@ def play(drawn: Round, subject: Subject, folder: Path) -> None:
 
 
 def main(rounds: int, seed: int) -> None:
-    """Plays rounds; the first that goes wrong ends the process."""
+    """Plays rounds; the first failure ends the process."""
     register()
     known = subjects()
     for number in range(rounds):

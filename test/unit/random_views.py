@@ -20,7 +20,7 @@ from hipgraft.ir.strided_view import StridedView
 Random = np.random.Generator
 
 _EXTENTS = (1, 2, 3, 4, 8, 12, 16, 32, 64)
-_MOST = 6144  # elements of an operand: what an emulator reads in a second
+_MOST = 6144  # elements of an operand: the emulator reads as many in a second
 
 
 def extents(random: Random, rank: int, most: int = _MOST) -> tuple[int, ...]:
@@ -34,7 +34,8 @@ def extents(random: Random, rank: int, most: int = _MOST) -> tuple[int, ...]:
 def layout(random: Random, shape: Sequence[int]) -> Layout:
     """A window of a larger tensor, whose dims are in any order in memory.
 
-    Its rows are longer by nothing, as much again or a little, and it starts inside of them.
+    The larger tensor's rows are as long, twice as long or a little longer, and the window starts
+    inside of them.
     """
     strides, step, offset = [0] * len(shape), 1, 0
     order = random.permutation(len(shape)) if random.integers(2) else range(len(shape))
@@ -395,7 +396,7 @@ func.func private @f() {{
 
 
 def drawn(name: str, seed: Sequence[int]) -> tuple[Operation, list[Layout], list[Any]]:
-    """Returns an operation, where its operands lie, and the memory that holds them."""
+    """Returns an operation, the layouts of its operands, and the memory that holds them."""
     random = np.random.default_rng(list(seed))
     operation = OPERATIONS[name](random)
     places = [layout(random, value.shape) for value in operation.inputs]

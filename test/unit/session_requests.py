@@ -50,8 +50,8 @@ def ask(
 
     Args:
         model: with all of its weights inside.
-        folder: for the request; weights of more than 1 KiB go to a file there.
-        architecture: what for.
+        folder: folder for the request; weights of more than 1 KiB go to a file there.
+        architecture: target architecture.
         is_nested: whether the graph is a body of a node.
         options: the provider's.
     """
@@ -162,7 +162,7 @@ def check(
     inputs: Mapping[str, Array],
     tolerance: float = 1e-5,
 ) -> None:
-    """Checks that the groups and the other nodes compute what onnxruntime does."""
+    """Checks that the groups and the other nodes compute onnxruntime's results."""
     numbers = sorted([n for g in answer["groups"] for n in g["nodes"]]
                      + [one["node"] for one in answer["left"]])  # fmt: skip
     assert numbers == list(range(len(model.graph.node)))

@@ -1,4 +1,4 @@
-"""Small ONNX models, and what onnxruntime makes of them."""
+"""Small ONNX models, and onnxruntime's results."""
 
 from __future__ import annotations
 

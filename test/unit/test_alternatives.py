@@ -225,7 +225,7 @@ def dequantized_case(name: str, left: tuple[int, int], right: tuple[int, int]) -
     )
 
 
-# Just beside where each alternative applies.
+# Forms to which each alternative almost applies.
 OTHERS = [
     planned("matmul", "padded-rows", matmul_case("one", (1, 1, 32), (1, 32, 70))),
     planned("matmul", "padded-rows", matmul_case("whole", (1, 16, 32), (1, 32, 70))),
@@ -335,7 +335,7 @@ EVEN = (1, 2, 16, 16)
 def shaped_attention(
     k: Shape = EVEN, v: Shape = EVEN, q: Shape = EVEN, element: str = "f16", **options: Any
 ) -> Case:
-    """One whose numbers nobody asks for; `extra` are more operands."""
+    """Attention for tests of shapes only; `extra` are more operands."""
     sizes = {"q": q, "k": k, "v": v}
     operands = {name: np.zeros(size, DTYPES[element]) for name, size in sizes.items()}
     operands |= options.pop("extra", {})
@@ -345,7 +345,7 @@ def shaped_attention(
     )
 
 
-# What the op has besides, or how its operands differ, where the sizes suit the fused form.
+# Sizes suit the fused form, but the op has operands or options that this form lacks.
 UNFUSED = {
     "alibi": shaped_attention(alibi_mask=True),
     "drawn": shaped_attention(extra=RANDOM, dropout_probability=0.5),

@@ -83,7 +83,7 @@ def test_a_model_is_measured_on_the_emulator(tmp_path: Path, capfd: pytest.Captu
     # The kernel is short: a launch is what it takes, with the gap of 2 us to the next one.
     assert found.launch_us is not None
     assert 3.5 <= found.launch_us < 20
-    # The estimate is then what was measured.
+    # The estimate then equals the measured time.
     longer = estimate(calibration=str(path)) - estimate()
     assert longer == pytest.approx(found.launch_us - 3.5, abs=0.02)
 

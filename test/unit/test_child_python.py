@@ -14,13 +14,13 @@ from hipgraft.service.child_python import child_environment, python_command
 
 MODEL = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs" / "conv_relu.mlir"
 HARMFUL = "import pathlib\npathlib.Path({mark!r}).write_text('was imported')\n"
-# What a worker imports: of the standard library, of packages, and what Python looks for itself.
+# Modules that a worker imports (standard library, packages), and those that Python looks up.
 NAMES = ("queue", "signal", "numpy", "sitecustomize", "usercustomize")
 
 
 @pytest.fixture
 def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Changes into a folder of harmful modules; returns the file that they write."""
+    """Changes into a folder of malicious modules; returns the file that they write."""
     folder = tmp_path / "downloads"
     folder.mkdir()
     for name in NAMES:

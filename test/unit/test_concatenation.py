@@ -130,7 +130,7 @@ def test_long_chains_are_stored(mode: str, count: int, is_stored: bool) -> None:
     assert ("optimization_barrier" in made) == is_stored
 
 
-# A row of a table for each batch, repeated, and what is computed from it and from another tensor.
+# A repeated table row for each batch, and values computed from it and from another tensor.
 _SELECTED = """
 func.func private @f() {
   %x:3 = "test.source"() : () -> (tensor<5x8xf32>, tensor<3xi64>, tensor<3x4x8xf32>)
@@ -177,7 +177,7 @@ def test_what_other_ops_compute_is_stored(architecture: str) -> None:
     table, c = random.uniform(-1, 1, (5, 8)), random.uniform(-1, 1, (3, 4, 8))
     values = [table.astype(np.float32), np.array([4, 0, 2]), c.astype(np.float32)]
     text = lowered(_SELECTED, architecture)
-    assert text.count("optimization_barrier") == 2  # the rows, and their view that is computed with
+    assert text.count("optimization_barrier") == 2  # the rows, and their view that an op reads
     kernel = compile_text(text, Target.parse(architecture))
     (result,) = run_kernel(kernel, values, [((3, 4, 24), np.float32)])
     rows = np.broadcast_to(values[0][values[1]][:, None], (3, 4, 8))

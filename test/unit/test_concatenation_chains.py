@@ -1,4 +1,4 @@
-"""Concatenations of what other ops compute, against onnxruntime."""
+"""Concatenations of computed tensors, against onnxruntime."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_on_the_cpu(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])
 def test_a_slice_of_one_element(target: str, tmp_path: Path) -> None:
-    """IREE 3.13.0 makes invalid IR of a slice that becomes a part as it is."""
+    """IREE 3.13.0 emits invalid IR if a slice itself becomes a part of the concatenation."""
     model = RandomModel(0)
     bounds = [model.number(number) for number in (1, 2, 0)]
     part = model.op("Slice", [model.input([2, 1]), *bounds])

@@ -1,4 +1,4 @@
-"""Convolutions and their gradients at shapes whose reductions are as long as in models."""
+"""Convolutions and their gradients at shapes with reductions as long as in models."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_convolutions_stay_whole() -> None:
 
 @pytest.mark.parametrize(("case", "parts"), [*zip(IN_PARTS, ("6x36x16", "5x36x16"), strict=True)])
 def test_k_is_divided_where_positions_are_few(case: Case, parts: str) -> None:
-    """The most parts of at most 8 whose K dims are multiples of 16, from 576 products on."""
+    """From 576 products on, K has the most parts, up to 8, that are multiples of 16."""
     divided = [
         f"tensor<{parts}xf32>" in lower_case(replace(case, target=target))
         for target in ("gfx942", "sm_80", "gfx1100", "cpu")
@@ -124,7 +124,7 @@ def test_k_is_whole_where_wavefronts_share_a_sum() -> None:
 
 @pytest.mark.parametrize(("element", "parts"), [("f16", False), ("f32", True)])
 def test_k_of_short_elements_in_lines_is_whole(element: str, parts: bool) -> None:
-    """Where positions are more than 256, windows of one dim gain nothing by parts."""
+    """With more than 256 positions, splitting K gains nothing for windows of one dim."""
     case = conv_case("line", (1, 128, 17, 17), (32, 128, 1, 7), element, pre=[0, 3])
     assert ("tensor<4x289x32xf32>" in lower_case(replace(case, target="gfx942"))) == parts
     few = conv_case("line", (1, 128, 16, 16), (32, 128, 1, 7), element, pre=[0, 3])

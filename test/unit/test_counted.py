@@ -106,7 +106,7 @@ def instructions(counted: Sequence[Count]) -> float:
 
 
 def test_a_reduction_is_not_split_to_pieces() -> None:
-    # Split as the compiler would by itself, it takes fifty times as many.
+    # With the compiler's own split, it takes fifty times as many.
     op = gradient_of_filters()
     default = instructions(counts(compiled(op, None)))
     found = instructions(counts(compiled(op, Search())))
@@ -153,7 +153,7 @@ def test_time_decides_whether_attention_is_one_launch(
         compile_text(choices.lower(plan), GFX942, (*GFX942.default_flags, *plan.flags))
         for plan in map(Plan.parse, plans)
     )
-    # To estimate the long one takes 20 s; by that estimate, it takes 63 us apart and 111 fused.
+    # Estimating the long one takes 20 s. The estimates are 63 us unfused and 111 us fused.
     for model in (StaticCostModel(), *([EstimatedCostModel()] if is_fused else [])):
         costs = [model.cost(kernel, work).value for kernel in (apart, fused)]
         assert (costs[1] < costs[0]) == is_fused

@@ -57,7 +57,7 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     "arith.divf": np.divide,
     "arith.maximumf": np.maximum,
 }
-# The compiler holds these for no more than single precision.
+# The compiler evaluates these in single precision at best.
 SINGLE = FUNCTIONS | {
     "math.atan": np.arctan,
     "math.cos": np.cos,
@@ -92,7 +92,7 @@ def module(source: str, arity: int, results: Sequence[tuple[str, str]], extent: 
         source: element type of its operands, which the loop has as `%x0`, `%x1`, `%x2`.
         arity: how many operands there are.
         results: element type of each result, and the operation that makes it.
-        extent: of the loop.
+        extent: extent of the loop.
     """
     tensors = [f"tensor<{extent}x{element}>" for element, _ in results]
     operand = f"tensor<{extent}x{source}>"
@@ -125,7 +125,7 @@ def written(
     expected: Sequence[Array],
     tolerance: float = 0,
 ) -> None:
-    """Adds a case whose function is written, not lowered from a graph."""
+    """Adds a case whose function is given as text instead of lowered from a graph."""
     TEXTS[name] = module(ELEMENTS[inputs[0].dtype], len(inputs), lines, inputs[0].size)
     CASES[name] = Case(
         name=name,
@@ -143,7 +143,7 @@ def unsigned(values: Array) -> Array:
 
 
 def floats(element: str) -> Array:
-    """Returns numbers of all magnitudes, what is halfway between narrower ones, and NaN."""
+    """Returns numbers of all magnitudes, midpoints of neighbours in narrower types, and NaN."""
     random = np.random.default_rng(14)
     size = DTYPES[element].itemsize
     bits = random.integers(0, 1 << 8 * size, 512, np.uint64).astype(f"u{size}")
@@ -155,7 +155,7 @@ def floats(element: str) -> Array:
         middle = (low.astype(DTYPES[element]) + high.astype(DTYPES[element])) / 2
         values += [middle, -middle, np.nextafter(middle, 0), np.nextafter(middle, np.inf)]
     found = np.concatenate([value.astype(DTYPES[element]) for value in values])
-    # IREE's threads take subnormal numbers of f32 and f64 for 0.
+    # IREE's threads treat subnormal numbers of f32 and f64 as 0.
     is_subnormal = (found != 0) & (np.abs(found.astype(np.float64)) < 2.0**-126)
     return found[~is_subnormal]
 
@@ -175,7 +175,7 @@ def add_conversions(source: str) -> None:
 
 
 def add_from_integers(source: str) -> None:
-    """Conversions of integers to floats: those that LLVM makes of two have but one rounding."""
+    """Conversions of integers to floats: those in two steps must round only once."""
     random = np.random.default_rng(2)
     limits = np.iinfo(DTYPES[source])
     scales = 2.0 ** random.uniform(0, limits.bits - 1, 128)
@@ -186,7 +186,7 @@ def add_from_integers(source: str) -> None:
     views = {"sitofp": values, "uitofp": unsigned(values)}
     expected = [views[line[6:12]].astype(DTYPES[t]) for t, line in lines]
     written(f"from_{source}", [values], lines, expected)
-    # The quotient of the smallest number and -1 is no number of the type.
+    # The type cannot represent the quotient of its smallest number and -1.
     divisors = np.roll(values, 1) | 1
     pairs = [values, np.where(divisors == -1, 3, divisors)]
     lines = [(source, f"arith.{op} %x0, %x1 : {source}") for op in ON_INTEGERS]
@@ -253,7 +253,7 @@ with np.errstate(all="ignore"):
 
 
 def features() -> set[str]:
-    """Returns what this machine's processor has."""
+    """Returns the features of this machine's processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -282,7 +282,7 @@ def processor(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.mark.thorough
 def test_nothing_is_unresolved(processor: str) -> None:
-    """IREE's linker refuses what has no definition; its loader would, too."""
+    """IREE's linker refuses undefined symbols; its loader would, too."""
     assert unresolved(compile_functions(TEXTS)) == []
 
 

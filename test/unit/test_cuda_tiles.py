@@ -1,4 +1,4 @@
-"""Tiles on CUDA, as the launches of what is compiled with them tell."""
+"""CUDA tile sizes, checked by the launches of compiled kernels."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def product(m: int, n: int, k: int, *elements: str, swapped: bool = False) -> st
 
 
 def launch(text: str) -> tuple[int, int]:
-    """Workgroups and threads of the one launch."""
+    """Returns the numbers of workgroups and threads of the only launch."""
     (step,) = compile_text(text, SM_80).steps
     assert isinstance(step, Dispatch)
     return step.grid[0], step.block[0] * step.block[1]
@@ -144,7 +144,7 @@ def test_products(text: str, expected: tuple[int, int]) -> None:
 def test_matrix_instructions_take_whole_depths_in_order(
     sizes: tuple[int, int, int], swapped: bool, has_matrix_instructions: bool
 ) -> None:
-    """IREE's are wrong on others, which get none."""
+    """IREE's matrix instructions are wrong for other products, which get none."""
     text = product(*sizes, "f16", "f16", swapped=swapped)
     code = compile_text(text, SM_80).objects[0]
     assert (b"mma.sync" in code) == has_matrix_instructions
@@ -171,7 +171,7 @@ def test_a_ragged_row_is_given_to_warps(length: int, threads: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("strides", "launches"), [("384, 1", 1), ("1, 196", 2)])
 def test_norms_read_rows_in_one_piece(strides: str, launches: int) -> None:
-    """A row to each workgroup; to a thread each, 7 workgroups would run."""
+    """Each row has a workgroup; with one thread per row, only 7 workgroups would run."""
     with make_context() as context:
         module = ir.Module.parse(NORM.format(strides=strides), context)
         (container,) = find_containers(module)

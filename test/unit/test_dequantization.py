@@ -181,7 +181,7 @@ def test_large_constants_stay_packed(tmp_path: Path, seed: int, architecture: st
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize(("kind", "least"), [(TensorProto.INT4, -8), (TensorProto.UINT4, 0)])
 def test_parts_of_bytes(tmp_path: Path, kind: int, least: int, architecture: str):
-    """Weights of ONNX's own types of four bits, in blocks of a column, from a file beside it."""
+    """Weights of ONNX's 4-bit types, in blocks of a column, from a file beside the model."""
     random, depth, columns, block = np.random.default_rng(7), 1024, 300, 32
     w, z = (random.integers(least, least + 16, (n, columns)) for n in (depth, depth // block))
     s = random.uniform(0.5, 2, z.shape).astype(np.float32) / 16

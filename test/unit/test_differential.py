@@ -30,7 +30,7 @@ def differential() -> ModuleType:
 
 
 def search(folder: Path, *options: str) -> str:
-    """Returns what the search prints: it forks, which a process with threads should not do."""
+    """Returns the output of the search, which forks and so needs a process without threads."""
     script = BENCHMARKS / "differential.py"
     command = [sys.executable, str(script), f"--failures={folder}", *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -40,7 +40,7 @@ def search(folder: Path, *options: str) -> str:
 
 @pytest.mark.slow
 def test_random_models_are_rewritten_rightly(tmp_path):
-    """Evaluated by the reference implementation as the frontend has rewritten them."""
+    """The reference implementation evaluates each model after the frontend has rewritten it."""
     said = search(tmp_path, "--rewrites", f"--rounds={REWRITES}", "--seed=7")
     assert int(said.split()[0]) > REWRITES / 2  # "N pass, …"
 
@@ -59,7 +59,7 @@ def test_random_models_of_dynamic_shapes_and_sixteen_bits(tmp_path):
 
 
 def test_extents_are_symbolic_and_tensors_narrow(differential):
-    """Without compiling: equal extents have one name, and extents of 1 stay."""
+    """Checks without compiling that equal extents get one name, and that extents of 1 stay."""
     x, y = np.full((1, 3, 4), 2, np.float32), np.full((3, 1), 2.0002, np.float32)
     draft = differential.Draft("Sub", 21, {}, [x, y], [False, True], dynamic=frozenset({3}))
     draw = differential.Draw(element="f16")
@@ -72,7 +72,7 @@ def test_extents_are_symbolic_and_tensors_narrow(differential):
 
 
 def test_operands_are_lengthened_together():
-    """Without compiling: equal extents stay equal, and operands that are shapes stay."""
+    """Checks without compiling that equal extents stay equal, and that shape operands stay."""
     models = benchmark("random_onnx")
     x, y = np.arange(12.0).reshape(3, 4), np.arange(4.0)
     added = models.Draft("Add", 21, {}, [x, y], [False, False])
@@ -120,7 +120,7 @@ def test_models_run_where_there_is_no_compiler(tmp_path):
 
 @pytest.mark.slow
 def test_a_wrong_result_is_found_and_made_smaller(differential):
-    """The search itself: a model whose first result is taken for wrong if it has two rows."""
+    """The search itself, on a model whose first result counts as wrong if it has two rows."""
     Draft, Outcome = differential.Draft, differential.Outcome  # noqa: N806
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     candidate = Draft("Softmax", 21, {"axis": 1}, [x], [False], 1, ("Relu",))
@@ -141,7 +141,7 @@ def test_a_wrong_result_is_found_and_made_smaller(differential):
      ("while True: pass", "timeout")],
 )  # fmt: skip
 def test_how_a_case_ends_is_told_apart(differential, end, kind):
-    """Compilation is replaced by what goes wrong in it."""
+    """Each case replaces compilation by one kind of failure."""
     candidate = differential.Draft("Relu", 21, {}, [np.ones(2, np.float32)], [False])
     case = differential.case_of(candidate, "relu")
     job = partial(_ending, differential, case, end)

@@ -1,4 +1,4 @@
-"""The generated pages in docs/ say what the sources say."""
+"""The generated pages in docs/ agree with the sources."""
 
 import re
 from pathlib import Path

@@ -41,7 +41,7 @@ class FakeDriver:
 
     @property
     def live(self) -> int:
-        """How many things have not been freed."""
+        """Returns the number of objects that have not been freed."""
         return self.library.fake_live()
 
     def fail(self, name: str, nth: int) -> None:
@@ -74,7 +74,7 @@ def double(source: Pointer, target: Pointer) -> Launch:
 
 
 def program(kind: str, kernel: str = "double_it", scratch: int = 256) -> Recording:
-    """Results are 4 (x + weights' own place): y = 2 (2 x), z = 2 weights."""
+    """Returns a program that computes y = 2 (2 x) and z = 2 weights."""
     tensor = Tensor("x", (COUNT,), "f32")
     weights = np.arange(COUNT, dtype=np.float32)
     x, y, z, constant, arena = (Pointer(number, 0) for number in range(5))

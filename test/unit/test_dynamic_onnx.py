@@ -53,7 +53,7 @@ def test_a_logarithm_of_single_exponentials(tmp_path: Path):
 
 
 def test_nothing_is_concatenated(tmp_path: Path):
-    """As a decoder's first token is with the keys before it."""
+    """A decoder's first token is concatenated with an empty cache of keys."""
     nodes = [
         helper.make_node("Concat", ["past", "x"], ["all"], axis=1),
         helper.make_node("MatMul", ["all", "w"], ["y"]),

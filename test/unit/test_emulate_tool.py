@@ -55,7 +55,7 @@ def script(text: str, cwd: Path, status: int = 0) -> subprocess.CompletedProcess
 
 @pytest.fixture(scope="module")
 def relu_of_product(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a model, inputs, and what NumPy makes of them."""
+    """A folder with a model, inputs, and NumPy's results."""
     folder, draw = tmp_path_factory.mktemp("model"), np.random.default_rng(0)
     x, w = (draw.standard_normal(shape, np.float32) for shape in ((5, 16), (16, 24)))
     nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
@@ -101,7 +101,7 @@ def test_libhipgraft(relu_of_product: Path):
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a program that IREE compiled, inputs, and what NumPy makes of them."""
+    """A folder with a program that IREE compiled, inputs, and NumPy's results."""
     folder, draw = tmp_path_factory.mktemp("product"), np.random.default_rng(0)
     a, b = (draw.standard_normal(shape, np.float32) for shape in ((9, 16), (16, 24)))
     c = a @ b

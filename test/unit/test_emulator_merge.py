@@ -53,7 +53,7 @@ def check(
     expected: Sequence[np.ndarray],
     tolerance: float = 0.0,
 ) -> None:
-    """Runs a program on the CPU and on the emulator, there with buffers apart and in an arena."""
+    """Runs a program on the CPU and, with separate buffers and with an arena, on the emulator."""
     program = build_program(function, graphs, ["cpu"])
     run_passes(program, "hipdnn-bufferize")
     compare(run_module(program, inputs, open_device("cpu")), expected, tolerance)

@@ -24,7 +24,7 @@ BEGIN = """
 
 @pytest.fixture(autouse=True)
 def facts_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the mean over variations, times follow from the facts exactly."""
+    """Disables `VARIATIONS`, so that times follow exactly from the chip's parameters."""
     monkeypatch.setattr(model, "VARIATIONS", ({},))
 
 

@@ -38,7 +38,7 @@ def test_a_store_of_what_was_computed_from_an_unwritten_register():
 @pytest.mark.parametrize(
     "text",
     [
-        # Neither the value nor the lanes matter that nobody reads.
+        # Values and lanes that nothing reads do not matter.
         "  v_add_u32 v3, 1, v7\n",
         "  v_and_b32 v3, 0, v7\n  global_store_dword v1, v3, s[4:5]\n",
         "  v_mov_b32 v3, v7\n  global_store_short v1, v0, s[4:5]\n",

@@ -83,7 +83,7 @@ TAKEN = {
     ],
 }
 
-# Engine, graph, architecture, the rule's place, and a part of the reason.
+# Engine, graph, architecture, path of the rule, and a part of the reason.
 DECLINED = [
     # Fusilli and the packaged convolutions take padding that is the same on both sides only.
     ("FUSILLI_ENGINE", op("conv_fprop", CONV, "2x4x8x9xf16", ONE_SIDED), "", "rules[0]",
@@ -95,7 +95,7 @@ DECLINED = [
     # Convolutions are computed in FP32.
     ("MIOPEN_ENGINE", op("conv_fprop", CONV, "2x4x9x9xf16", f"{WINDOW}, compute_type = f16"), "",
      "compute_types", "expected compute type f32, but found f16"),
-    # The bias alone is not fused, an unknown activation neither.
+    # Neither a bias alone nor an unknown activation is fused.
     ("MIOPEN_ENGINE", fused(pointwise("r", {"c": WIDE, "bias": "1x4x1x1xf32"}, "add",
                                       "2x4x9x9xf16")), "", "convolution-activation/nodes",
      "needs 'activation', which the graph does not have"),
@@ -195,7 +195,7 @@ def test_example_of_the_page(tmp_path: Path) -> None:
 
 
 def test_strides_decide_about_layouts() -> None:
-    """NHWC is what the packaged convolutions take, whatever the strides of unit extents are."""
+    """The packaged convolutions take NHWC, with any strides of unit extents."""
     body = f"%c = {node('conv_fprop', CONV, '2x4x9x9xf16', WINDOW)}"
     nhwc = "arg_strides = [array<i64: 648, 1, 72, 8>, array<i64: 72, 1, 24, 8>], "
     nhwc += "result_strides = [array<i64: 324, 1, 36, 4>]"

@@ -1,4 +1,4 @@
-"""The rules of the engine `iree` are what really compiles, for gfx942.
+"""The rules of the engine `iree` accept exactly the graphs that compile for gfx942.
 
 Graphs of each kind of op, drawn at random in small sizes, follow the rules and compile. Graphs that
 break a rule do not compile.
@@ -113,7 +113,7 @@ def test_what_breaks_a_rule_does_not_compile(rule: str, text: str) -> None:
 
 
 def test_graphs_read_as_many_tensors_as_outlining_lets_them() -> None:
-    """As IREE's bindings, of which `MAX_OPERANDS` says the limit."""
+    """IREE limits the bindings of a dispatch; `MAX_OPERANDS` is that limit."""
     for count in (MAX_OPERANDS, MAX_OPERANDS + 1):
         arguments = {f"x{at}": "8xf32" for at in range(count)}
         lines = [f"%s1 = {node('pointwise', {'x0': '8xf32', 'x1': '8xf32'}, '8xf32', MODE)}"]

@@ -27,7 +27,7 @@ class Chain:
     """Builds a chain of views.
 
     Attributes:
-        name: of the case.
+        name: name of the case.
         steps: ops that make `%part` of `%x`; `%offset` is 3 and `%rows` 32, at run time.
         view: the same in NumPy.
     """
@@ -139,7 +139,7 @@ def run_as_gpu_code(chain: Chain, architecture: str, flags: tuple[str, ...] | No
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 def test_the_compiler_has_the_fault(architecture: str) -> None:
-    """The compiler by itself, without the project's flags, reads other elements."""
+    """Without the project's flags, the compiler reads the wrong elements."""
     with without(EXTRACT_OF_SLICE):
         result = run_as_gpu_code(CHAINS[0], architecture, flags=())
     message = "the compiler reads slices right: remove workarounds/extract_of_slice.py"
@@ -148,7 +148,7 @@ def test_the_compiler_has_the_fault(architecture: str) -> None:
 
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
-@pytest.mark.parametrize("chain", CHAINS[:-1], ids=ids[:-1])  # the last is no static schedule
+@pytest.mark.parametrize("chain", CHAINS[:-1], ids=ids[:-1])  # the last form has no static schedule
 def test_reads_as_gpu_code(chain: Chain, architecture: str) -> None:
     np.testing.assert_array_equal(run_as_gpu_code(chain, architecture, None), expected(chain))
 
@@ -157,7 +157,7 @@ def test_reads_as_gpu_code(chain: Chain, architecture: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS, ids=ids)
 def test_reads_mean_the_same(chain: Chain) -> None:
-    """Rewritten, each chain is what it was; executed on the CPU, where slices are read right."""
+    """Rewriting keeps each chain's elements. It runs on the CPU, which reads slices correctly."""
     session = get_session(Target.parse("cpu").iree_flags)
     module = session.parse(program(chain))
     assert read_whole_sources(module) == 1

@@ -1,4 +1,4 @@
-"""Flags of single graphs, chosen by what a device measures."""
+"""Compiler flags of single graphs, chosen by times measured on a device."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_does_not_run_is_no_override() -> None:
 
 
 class HastyCostModel:
-    """Says that each kernel takes half as long as the one before."""
+    """Returns for each kernel half the time of the one before."""
 
     name = "timed"
 

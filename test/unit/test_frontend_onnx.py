@@ -199,7 +199,7 @@ def test_dynamic_input_is_given(tmp_path, given):
 
 @pytest.mark.parametrize("allowzero", [0, 1])
 def test_computed_reshape_of_symbols_becomes_constant(tmp_path, allowzero):
-    """A -1 among computed numbers, which compilers would take for an extent, becomes one."""
+    """Inference replaces a -1 among computed numbers, which compilers would take for an extent."""
     nodes = [
         helper.make_node("Shape", ["x"], ["lead"], start=0, end=2),
         helper.make_node("Concat", ["lead", "heads"], ["to"], axis=0),
@@ -214,7 +214,7 @@ def test_computed_reshape_of_symbols_becomes_constant(tmp_path, allowzero):
 
 
 def test_symbols_of_an_exporter_do_not_outlive_extents(tmp_path):
-    """The exporter's names for inner shapes give way to what folded constants say of them."""
+    """Extents from folded constants replace the exporter's names for inner shapes."""
     nodes = [
         helper.make_node("Shape", ["x"], ["length"], end=1),
         helper.make_node("Squeeze", ["length"], ["limit"]),

@@ -1,4 +1,4 @@
-"""Reads by index are computed in the kernel of what reads their results."""
+"""Reads by index are fused into the kernel that consumes their results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SUM = """
 
 
 def module(result: str, kind: str, end: str = "") -> str:
-    """Returns a module that weights the elements of `%x` at two places in each of its rows."""
+    """Returns a module that weights the elements of `%x` at two indices in each of its rows."""
     read = """
   %t{0} = torch_c.from_builtin_tensor %at{0} : tensor<4x20xi64> -> !torch.vtensor<[4,20],si64>
   %g{0} = torch.aten.gather %t, %one, %t{0}, %false : !torch.vtensor<[4,48],f32>, !torch.int,

@@ -1,4 +1,4 @@
-"""The emulated HIP runtime keeps what HIP's documentation says, function by function."""
+"""The emulated HIP runtime follows HIP's documentation, function by function."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_copies_check_directions_and_ranges(hip: Hip, numbers: np.ndarray):
     assert hip.status(*copy, NBYTES + 1, lib.HOST_TO_DEVICE) == lib.INVALID_VALUE
     assert hip.status(*copy, NBYTES, lib.DEVICE_TO_DEVICE) == lib.INVALID_VALUE
     assert hip.status(*copy, NBYTES, 5) == 21
-    hip.call(*copy, NBYTES, 4)  # the addresses say the direction
+    hip.call(*copy, NBYTES, 4)  # the addresses determine the direction
     hip.call("hipMemcpy", None, None, 0, 1)
 
 
@@ -581,7 +581,7 @@ def test_properties_and_attributes_agree(hip: Hip):
 
 
 def test_a_missing_core_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failure that is this machine's, not the kernel's, is not cached."""
+    """A failure caused by this machine, not by the kernel, is not cached."""
 
     def launch_structure(*_: object) -> None:
         raise MissingEmulatorError("the core is not built")

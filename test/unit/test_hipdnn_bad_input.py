@@ -1,4 +1,4 @@
-"""Graphs and calls that the plugin must refuse before they do harm."""
+"""Graphs and calls that the plugin must refuse before they corrupt memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def absolute(*tensors: Json) -> Json:
 
 
 def outer_product(size: int) -> Json:
-    """With a virtual result of `size` by `size`, whose sum is small."""
+    """Returns a graph that sums a virtual `size` by `size` tensor to a small result."""
     return graph(
         [
             node("MatmulAttributes", inputs=uids(a=1, b=2), outputs=uids(c=3)),

@@ -55,7 +55,7 @@ def test_flatbuffer_holds_what_the_json_holds(name: str):
 
 
 def single(value: Any) -> Any:
-    """As a FlatBuffer has it: floats in single precision, and no nulls."""
+    """Returns a document as a FlatBuffer holds it: floats in single precision, and no nulls."""
     if isinstance(value, float):
         return struct.unpack("<f", struct.pack("<f", value))[0]
     if isinstance(value, list):

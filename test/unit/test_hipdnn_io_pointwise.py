@@ -78,7 +78,7 @@ class Drawn:
     Attributes:
         source: its JSON.
         inputs: values of the operands, in the order of their uids.
-        results: of each node in turn, in double precision.
+        results: results of each node in turn, in double precision.
     """
 
     def __init__(self, seed: int):

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 FOLDER = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs" / "hipdnn"
 SAME = {"pre": [1, 1], "post": [1, 1], "stride": [1, 1], "dilation": [1, 1]}
 
-# What each file says, of its inputs by their names.
+# By file, a function from the file's inputs by name to its result.
 MEANINGS: dict[str, Callable[[dict[str, Array]], Array]] = {
     "PointwiseAddScalar": lambda of: of["in0"] + 2,
     "batchnorm_inference": lambda of: (
@@ -64,7 +64,7 @@ def test_file_computes_its_meaning(name: str):
 
 
 def node_result(fields: dict[str, object]) -> object:
-    """The uid of what a node of one result writes."""
+    """The uid of the only result of a node."""
     keys = ("y_tensor_uid", "c_tensor_uid", "out_0_tensor_uid")
     return next(fields[key] for key in keys if key in fields)
 

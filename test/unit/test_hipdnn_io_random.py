@@ -54,7 +54,7 @@ def changed(value: Json, field: Any, generator: random.Random) -> Json:
 
 
 def comparable(value: Json) -> Json:
-    """As a FlatBuffer has it: floats in single precision, and no nulls."""
+    """Returns a document as a FlatBuffer holds it: floats in single precision, and no nulls."""
     if isinstance(value, float):
         return struct.unpack("<f", struct.pack("<f", value))[0]
     if isinstance(value, list):

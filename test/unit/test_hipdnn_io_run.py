@@ -1,4 +1,4 @@
-"""Imported graphs compute what hipDNN says, whatever the layouts of their tensors in memory."""
+"""Imported graphs compute hipDNN's definitions, with any layouts of their tensors in memory."""
 
 from __future__ import annotations
 
@@ -214,9 +214,9 @@ def test_graph_runs_on_the_cpu(make: Any):
 
 @st.composite
 def layouts(draw: st.DrawFn, dims: list[int], *, written: bool = False) -> list[int]:
-    """Strides of any order of the dimensions, with gaps; of operands, also any step or none.
+    """Draws strides in any order of the dimensions, with gaps; operands may have any step, or 0.
 
-    What is written lies in rows within rows: each stride is a multiple of the next smaller one.
+    The strides of results nest: each is a multiple of the next smaller one.
     """
     strides, step = [0] * len(dims), 1
     for dim in draw(st.permutations(range(len(dims)))):

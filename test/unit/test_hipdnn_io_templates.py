@@ -1,4 +1,4 @@
-"""Templates of hipDNN's graphs become what their cases say, and broken ones name what is wrong."""
+"""hipDNN's templates expand to the graphs of their cases; errors name the defect of broken ones."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_nesting_is_bounded(depth: int, tmp_path: Path):
         read_file(tmp_path)
 
 
-# A value for all tensors would be a guess about each.
+# One extent for all tensors would be a guess for each of them.
 def test_extents_are_of_single_tensors(tmp_path: Path):
     template, sweep = templated(relu())
     values = sweep["cases"][0]["values"]
@@ -268,7 +268,7 @@ def test_template_of_another_name_needs_a_sweep(tmp_path: Path):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_changed_templates_are_read_or_refused(seed: int):
-    """Any value in the place of any other: an error with a place, or a graph."""
+    """Replacing any value by any other gives a graph, or an error with a location."""
     generator = random.Random(seed)
     context = make_context()
     without_place: list[str] = []
@@ -294,7 +294,7 @@ def test_changed_templates_are_read_or_refused(seed: int):
 
 
 def test_names_may_be_empty(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
-    """As in hipDNN's own templates; a node, a graph and a tensor may lack a name."""
+    """A node, a graph and a tensor may lack a name, as in hipDNN's own templates."""
     source = graph(
         [
             node("MatmulAttributes", "", inputs=uids(a=1, b=2), outputs=uids(c=3)),

@@ -91,7 +91,7 @@ print(json.dumps([answers, plugin.logged]))
 
 
 class Runs:
-    """Executions of `product_relu` with other numbers of rows and layouts."""
+    """Executions of `product_relu` with other row counts and layouts."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -164,7 +164,7 @@ def test_other_shapes_and_strides_have_programs_of_their_own(home: Path, tmp_pat
     runs.add(9, b_strides=(384, 1, 16))
     runs.add(5)
     runs.check(runs.play(home))
-    # They are in the cache, where a process finds them that may not compile.
+    # A process that may not compile finds them in the cache.
     runs.check(runs.play(home, compiles=0, HIPGRAFT_SERVE="off"))
     runs.add(3)
     *known, (status, text) = runs.play(home, compiles=0)
@@ -181,10 +181,10 @@ def test_restored_plans_take_other_shapes(home: Path, tmp_path: Path) -> None:
     runs.check(runs.play(home))
     runs.add(6)
     runs.add(9, b_strides=(384, 1, 16))
-    # By the helper, then by the cache that it filled.
+    # Kernels come from the helper, then from the cache that it filled.
     runs.check(runs.play(home, restores=True))
     runs.check(runs.play(home, restores=True, HIPGRAFT_SERVE="off"))
-    # Without either, only the plan's own shapes.
+    # Without helper and cache, only the plan's own shapes run.
     empty = tmp_path / "empty"
     answers = runs.play(empty, restores=True, HIPGRAFT_SERVE="off")
     assert answers[0][0] == "SUCCESS"

@@ -73,7 +73,7 @@ def matmul_gelu() -> Run:
 
 
 def scaled() -> Run:
-    """By a scalar in host memory, which the caller gives at run time."""
+    """Scales by a scalar in host memory, which the caller passes at run time."""
     source = graph(
         [pointwise("mul", 1, 2, out=3)],
         [tensor(1, [6, 8]), tensor(2, [1, 1], is_runtime_pass_by_value=True), tensor(3, [6, 8])],
@@ -315,7 +315,7 @@ handle.destroy()
 @requires_compiler
 @pytest.mark.parametrize("kind", ["hip", "cuda"])
 def test_streams_of_others_are_refused(kind: str, tmp_path: Path) -> None:
-    """On a stand-in of a driver with two devices."""
+    """Runs on a fake driver with two devices."""
     built = build_driver(kind, tmp_path)
     (tmp_path / "libcuda.so.1").symlink_to(built.path)
     done = subprocess.run(
@@ -473,7 +473,7 @@ def test_workspaces_over_the_limit_are_refused(home: Path, tmp_path: Path) -> No
 
 
 def test_what_is_told_of_the_engine() -> None:
-    """The generated FlatBuffer, and the host's, as hipDNN's schema reads them."""
+    """hipDNN's schema reads the engine's generated details, and the host's configuration."""
     from hipgraft.tools.dev import gen_engine_details
 
     assert gen_engine_details.TARGET.read_text() == gen_engine_details.text()
@@ -506,7 +506,7 @@ def test_a_scalar_of_the_graph_is_no_buffer() -> None:
 @requires_compiler
 @pytest.mark.thorough
 def test_hostile_bytes_under_sanitizers(tmp_path: Path) -> None:
-    """Damaged payloads and bundles, digests made right again too, reach no undefined behaviour."""
+    """Damaged payloads and bundles, also with corrected digests, cause no undefined behaviour."""
     flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     source = native.include_directory().parent
     folders = [source / one for one in ("include", "core", "client", "plugin")]

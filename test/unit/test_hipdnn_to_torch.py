@@ -29,7 +29,7 @@ MODULES = (
     attention, block_scale, contractions, gradients, moe, pointwise, reductions, resample
 )  # fmt: skip
 
-# By what a case is called: why its op stays.
+# Why the op of a case stays, by the case's name.
 STAYS = {
     "block_scale-quantize": "torch has no op for it",
     "block_scale-mx_matmul": "torch-mlir has no elements of type f8E8M0FNU",
@@ -55,7 +55,7 @@ OTHERWISE = (
 
 
 def is_taken(case: Case) -> bool:
-    """Leaves out what differs only in element types, and what only lowers differently."""
+    """Leaves out cases that differ only in element types or in their lowering."""
     is_narrow = case.name.endswith(("_f16", "_bf16")) and not case.name.startswith("cast")
     is_exotic = "f8E8M0" in case.name or "f4E2M1" in case.name
     return not (is_narrow or is_exotic or case.name.startswith(("fused", *OTHERWISE)))
@@ -74,7 +74,7 @@ CASES = {
 
 
 def as_torch(case: Case) -> tuple[str, list[str]]:
-    """Lowers the torch form of a case's graph; returns also why ops stay."""
+    """Lowers the torch form of a case's graph; also returns why ops stay."""
     with make_context(), ir.Location.unknown():
         module, _graph = build_graph(case)
         (state,) = run_passes(module, "convert-hipdnn-to-torch")

@@ -1,4 +1,4 @@
-"""Bundles of someone who wants to do harm: checksums are right, the rest is not."""
+"""Malicious bundles: their checksums are right, the rest is not."""
 
 from __future__ import annotations
 

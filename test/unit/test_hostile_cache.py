@@ -1,4 +1,4 @@
-"""Cache entries and archives of someone who wants to do harm; their checksums are right."""
+"""Malicious cache entries and archives, whose checksums are right."""
 
 from __future__ import annotations
 

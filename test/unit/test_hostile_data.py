@@ -1,6 +1,6 @@
-"""Arrays, parameters, settings, databases and graphs of someone who wants to do harm.
+"""Malicious arrays, parameters, settings, databases and graphs.
 
-Whatever is wrong with a file, reading it ends in a located error or in what the file says.
+Reading a broken file either raises a located error or returns the file's contents.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Modules of someone who wants to do harm: neither this process nor a tool is lost."""
+"""Malicious modules: neither this process nor a tool crashes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_changed_bytecode(bytecode: bytes, tmp_path: Path):
 
 @pytest.mark.slow
 def test_changed_host_programs(bytecode: bytes):
-    """Of bundles; without a check in another process, seeds 256 and 278 abort this one."""
+    """Without the check in another process, seeds 256 and 278 would abort this one."""
     for seed in range(250, 280):
         changed = b"ML\xefR" + changed_bytes(bytecode[4:], random.Random(seed))
         with suppress(HipgraftError, ir.MLIRError):
@@ -279,7 +279,7 @@ def test_the_process_that_works_ends_with_its_watcher(tmp_path: Path):
 
 
 def test_interrupted_imports_end_without_traceback(tmp_path: Path):
-    """A signal before the tool expects one: while its modules are imported."""
+    """The signal arrives before the tool has handlers, while it imports its modules."""
     (tmp_path / "hipgraft_slow.py").write_text(
         "import time\nprint('here', flush=True)\ntime.sleep(60)"
     )

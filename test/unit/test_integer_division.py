@@ -1,4 +1,4 @@
-"""Integers divided by zero, and the least ones by -1: the process goes on, as NumPy does."""
+"""Divides integers by zero, and the smallest ones by -1: the process survives, as with NumPy."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_rows_of_one_sign(tmp_path: Path, name: str, architecture: str):
 
 @pytest.mark.parametrize("count", [65, 127])
 def test_rows_longer_than_two_wavefronts_of_rdna(tmp_path: Path, count: int):
-    """As unsigned integers of 32 bits, they would crash the compiler."""
+    """With 32-bit unsigned integers, such rows would crash the compiler."""
     x = -np.arange(1, count + 1, dtype=np.int32)[None]
     nodes = [helper.make_node(f"Reduce{one}", ["x"], [one], axes=[1]) for one in ("Max", "Min")]
     outputs = [(one, helper.np_dtype_to_tensor_dtype(x.dtype)) for one in ("Max", "Min")]

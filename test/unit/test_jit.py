@@ -1,4 +1,4 @@
-"""Lowered host programs: just in time beside the interpreter, and ahead of time in C."""
+"""Lowered host programs: just in time, against the interpreter, and ahead of time, in C."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ def test_a_c_program_learns_one_extent_or_several(
 @requires_emulator
 @pytest.mark.parametrize("suffix", [".safetensors", ".irpa"])
 def test_constants_in_a_file(tmp_path: Path, suffix: str) -> None:
-    """The file is found beside the program, by whatever runs it; text holds no values."""
+    """The program's runner finds the file beside the program; the text holds no values."""
     module = merged("gfx942")
     file = tmp_path / f"net{suffix}"
     run_passes(module, HipgraftExternalizeConstantsPass(file=str(file)))

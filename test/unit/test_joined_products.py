@@ -14,7 +14,7 @@ from hipgraft.hipdnn_io.exporter import export_graph, find_graph
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
 
-# x feeds q, k and v with a bias each; y, a gate and what it gates.
+# x feeds q, k and v, each with a bias; y feeds a gate and the gated product.
 TEXT = """func.func @main(%x: tensor<32x64xf16>, %wq: tensor<64x48xf16>, %wk: tensor<64x48xf16>,
     %wv: tensor<64x48xf16>, %b: tensor<1x48xf16>, %y: tensor<16x64xf16>, %wg: tensor<64x48xf16>,
     %wu: tensor<64x48xf16>) -> (tensor<32x48xf16>, tensor<32x48xf16>, tensor<32x48xf16>,

@@ -23,7 +23,7 @@ LAYERS = (
     "codegen",  # a graph in, a kernel out
     "emulator",  # kernels executed on the CPU
     "runtime",  # kernels and programs on devices
-    "transforms",  # what passes are made of
+    "transforms",  # building blocks of passes
     "host",  # host programs lowered to LLVM
     "service",  # many kernels compiled, cached and tuned
     "integrations",  # other compilers

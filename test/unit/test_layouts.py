@@ -57,7 +57,7 @@ def test_cut_of_least_cost(seed: int) -> None:
 
 
 def random_network(path: Path, seed: int) -> tuple[Path, int]:
-    """Writes a random network of convolutions and what stands between them.
+    """Writes a random network of convolutions with other ops between them.
 
     Returns:
         The path, and the number of results.
@@ -111,7 +111,7 @@ def random_network(path: Path, seed: int) -> tuple[Path, int]:
 
 
 def expected(path: Path, image: np.ndarray) -> list[np.ndarray]:
-    """What onnxruntime makes of a model."""
+    """Returns onnxruntime's results of a model."""
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     return cast(list[np.ndarray], session.run(None, {"x": image}))
 

@@ -1,4 +1,4 @@
-"""Every op computes in the type that it declares: of f32 graphs in f64, no arithmetic is in f32."""
+"""Every op computes in its declared type: f32 graphs that compute in f64 have no f32 arithmetic."""
 
 from __future__ import annotations
 

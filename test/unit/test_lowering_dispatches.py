@@ -81,7 +81,7 @@ def softmax(x: Any) -> Any:
 
 
 def narrow_softmax(x: Any) -> Any:
-    """As PyTorch writes it: each step rounds to f16."""
+    """Builds a softmax in PyTorch's form, which rounds each step to f16."""
     row = tensor_type([8, 12, 1], "f16")
     power = hipdnn.pointwise(x, hipdnn.reduction(x, mode="MAX", result_type=row), mode="sub")
     power = hipdnn.pointwise(power, mode="exp")
@@ -196,7 +196,7 @@ def test_norms_of_rows_across_memory_are_copied_first(
 
 @requires_emulator
 def test_a_row_with_unit_dims_behind_it() -> None:
-    """As the channels of a pooled image: its dispatch takes as long as that of [1, 768]."""
+    """Rows like the channels of a pooled image: the dispatch takes as long as that of [1, 768]."""
     shape = [1, 768, 1, 1]
     x, scale, bias = np.random.default_rng(1).standard_normal((3, *shape)).astype(np.float16)
     operands, results = [x, scale, bias], [np.zeros(shape)]

@@ -13,7 +13,7 @@ from oracle.tensors import layernorm, rmsnorm
 
 from hipgraft.dialects import hipdnn
 
-# hipDNN's tolerances of the forward ops, twice: the sums are of rounded values.
+# Twice hipDNN's tolerances of the forward ops, because the summands are rounded.
 LAYERNORM = {"f32": 2e-4, "f16": 2e-3, "bf16": 2e-2}
 RMSNORM = {"f32": 8e-3, "f16": 8e-3, "bf16": 1.6e-2}
 BATCHNORM = {"f32": 2e-3, "f16": 2e-3, "bf16": 8e-3}

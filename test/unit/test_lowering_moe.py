@@ -117,7 +117,8 @@ CASES = [
         )
         for element in TOLERANCE
     ),
-    # Tiles for matrix instructions on GPUs: groups longer and shorter than a tile, an empty one.
+    # Tiles for matrix instructions on GPUs: longer and shorter groups than a tile, and an empty
+    # one.
     forward_case("tiles", "f16", offsets(1, 20, 20), tokens=45, weights=(3, 64, 32)),
     forward_case(
         "tiles_gather",

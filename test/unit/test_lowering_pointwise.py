@@ -176,7 +176,7 @@ def relu_nan_case() -> Case:
 
 
 def chained_case() -> Case:
-    """A virtual tensor is rounded to its own type: 2049 is no f16."""
+    """A virtual tensor is rounded to its own type: f16 cannot represent 2049."""
     x = np.array([2048, 4096], np.float32)
 
     def build(value: Any) -> Any:
@@ -225,7 +225,7 @@ def test_every_mode_is_tested() -> None:
 @pytest.mark.parametrize("mode", ["sigmoid_fwd", "swish_fwd", "gelu_approx_tanh_fwd"])
 def test_functions_are_computed_by_the_gpus_own(mode: str, target: str) -> None:
     """Exponentials and quotients with steps of correction would take 35 instructions."""
-    # The last ones end in an infinity, and in a quotient that is no normal number.
+    # The last ones end in an infinity, and in a subnormal quotient.
     x = np.append(np.linspace(-30, 30, 4092), [0, -87.5, -100, 100]).astype(np.float32)
     case = Case(mode, [x], lambda v: hipdnn.pointwise(v, mode=mode), [x], ["f32"], 0, 0,
                 target=target)  # fmt: skip

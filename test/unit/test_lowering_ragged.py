@@ -26,15 +26,15 @@ random = np.random.default_rng(71)
 
 @dataclass
 class Ragged:
-    """How the test's ragged tensors lie: `[B, H, S, D]`, tokens first.
+    """The memory layout of the test's ragged tensors `[B, H, S, D]`, tokens first.
 
     Attributes:
         lengths: tokens of each batch.
         room: tokens from the start of each batch to that of the next, if not its own.
         token: elements between tokens, `H · D` if None.
         in_tokens: whether the offsets count tokens, not elements.
-        dtype: of the offsets.
-        shape: of the offsets.
+        dtype: dtype of the offsets.
+        shape: shape of the offsets.
     """
 
     lengths: Sequence[int]
@@ -78,7 +78,7 @@ class Ragged:
 def as_ragged(case: Case, names: Sequence[str], results: Sequence[str], forms: Forms) -> Case:
     """Puts the tensors that `forms` names into ragged memory, with their offsets as operands.
 
-    Where nothing lies, operands are NaN and results 0.
+    Unused memory is NaN in operands and 0 in results.
     """
     inputs, shapes = list(case.inputs), [list(value.shape) for value in case.inputs]
     layouts: dict[str, list[Any]] = {
@@ -253,7 +253,7 @@ CASES = [
         results=("o", "stats"),
         generate_stats=True,
     ),
-    # Lengths that are given count, whatever room there is.
+    # Explicit lengths take precedence over the room between offsets.
     forward_case(
         "partly_packed",
         "f32",
@@ -279,7 +279,7 @@ def broken(change: Callable[[dict[str, Any]], None]) -> Case:
 
 
 def test_ragged_attention_is_not_fused() -> None:
-    """Whatever its sizes: the fused op knows no lengths."""
+    """No size is fused, because the fused op has no operand for lengths."""
     values = {name: np.zeros((1, 2, 16, 16), np.float16) for name in ("q", "k", "v")}
     plain = op_case("sizes", hipdnn.SdpaOp, values, {"o": values["q"]}, "f16", 0, target="gfx942")
     ragged = as_ragged(plain, list(values), ["o"], packed(Ragged([16]), Ragged([16])))

@@ -465,7 +465,7 @@ def aligned(size: int) -> Any:
 @pytest.mark.slow
 @needs_compiler
 def test_the_page_s_program(driver: FakeDriver, tmp_path: Path) -> None:
-    """C99 without warnings, built by what hipgraft-config says, run on a driver of host memory."""
+    """The page's C99 program builds without warnings, and runs on a driver of host memory."""
     if driver.kind != "hip":
         pytest.skip("the program opens hip:0")
     config = Path(sys.executable).with_name("hipgraft-config")

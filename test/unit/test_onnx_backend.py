@@ -25,7 +25,7 @@ from hipgraft.onnx_backend.narrowed import ELEMENTS, narrowed
 CASES = "test_relu_cpu|test_matmul_2d_cpu|test_layer_normalization_2d_axis1_cpu"
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numpy in ONNX's own cases
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy warns in ONNX's own cases
 @pytest.mark.thorough
 def test_the_driver_of_onnx_passes() -> None:
     driver = onnx.backend.test.BackendTest(onnx_backend, __name__)
@@ -102,6 +102,6 @@ def test_sessions_run_the_suite_too(tmp_path: Path) -> None:
             text=True,
             check=True,
         )
-    # Two bits are no elements of programs.
+    # Programs have no 2-bit elements.
     assert "2 taken whole, 0 taken in part, 4 not taken" in done.stdout
     assert "6 pass, 0 refused, 0 wrong" in done.stdout

@@ -198,7 +198,7 @@ def test_norms_in_the_domain_of_onnx(operator: str, tmp_path: Path) -> None:
 
 
 def group_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Of two groups of the last dimension, with SiLU."""
+    """Normalises two groups of the last dimension, and applies SiLU."""
     batch, *_, channels = x.shape
     rows = x.reshape(batch, -1, 2, channels // 2).astype(np.float64)
     mean = rows.mean(axis=(1, 3), keepdims=True)
@@ -212,7 +212,7 @@ def erf_gelu(x: np.ndarray) -> np.ndarray:
 
 
 def grouped_conv(x: np.ndarray, filters: np.ndarray) -> np.ndarray:
-    """Of two groups, padded by one before each dimension, in layout N, H, W, C."""
+    """Convolves two groups in layout NHWC, padded by one before each dimension."""
     x = np.pad(x, [(0, 0), (1, 0), (1, 0), (0, 0)])
     windows = np.lib.stride_tricks.sliding_window_view(x, filters.shape[1:3], (1, 2))
     parts = zip(np.split(windows, 2, 3), np.split(filters, 2, 0), strict=True)

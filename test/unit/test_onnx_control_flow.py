@@ -108,7 +108,7 @@ def test_scan_backward(tmp_path):
 
 @pytest.mark.parametrize("ends", [False, True])
 def test_loop_of_constant_length(tmp_path, ends):
-    """One that may end before its trip count computes the rest, and drops it."""
+    """A loop that may end before its trip count computes all steps, and drops the last ones."""
     nodes = [
         helper.make_node("Mul", ["v", "k"], ["w"]),
         helper.make_node("ReduceMax", ["w"], ["top"], keepdims=0),
@@ -126,7 +126,7 @@ def test_loop_of_constant_length(tmp_path, ends):
                  "limit": np.float32(20)}  # fmt: skip
     path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants)
     model = onnx.load(path)
-    model.graph.output[0].CopyFrom(info("y", F32, [3]))  # which inference does not tell
+    model.graph.output[0].CopyFrom(info("y", F32, [3]))  # which inference does not find
     onnx.save(model, path)
     check(path, inputs)
 
@@ -144,7 +144,7 @@ def test_branches_by_an_input(tmp_path, condition):
 
 
 def test_a_branch_of_another_rank(tmp_path):
-    """As PyTorch writes `scatter_reduce`, with the type of the branch that is not taken."""
+    """PyTorch's export of `scatter_reduce` declares the type of the branch that is not taken."""
 
     def branch(op, shape, *operands):
         node = helper.make_node(op, ["x", *operands], [f"{op}_y"])

@@ -76,7 +76,7 @@ def test_sums_of_sixteen_bits(tmp_path: Path, op: str, function: Any, columns: i
 
 @pytest.mark.slow
 def test_constants_that_decide_how_many_elements_there_are(tmp_path: Path) -> None:
-    # The mask is larger than what is folded elsewhere, and than what stays in the model.
+    # The mask exceeds the size limits of other folded constants and of those in the model.
     count = 200
     nodes = [
         helper.make_node("Trilu", ["ones"], ["upper"], upper=1),

@@ -14,7 +14,7 @@ SPLIT = helper.make_node("Split", ["x"], ["y", "z"], num_outputs=1)
 
 
 def compiled(folder: Path, node: onnx.NodeProto, *inputs: tuple[str, int, list[int]]) -> str:
-    """Writes a model of one node, compiles it, and returns what the tool says."""
+    """Writes a model of one node, compiles it, and returns the tool's output."""
     values = [helper.make_tensor_value_info(*one) for one in (("x", FLOAT, [2, 4]), *inputs)]
     results = [helper.make_tensor_value_info(name, FLOAT, None) for name in node.output]
     graph = helper.make_graph([node], "g", values, results)
@@ -36,7 +36,7 @@ def test_a_lost_inference_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("axis", [(1 << 63) - 1, 2, -3, -(1 << 63)])
 def test_axes_beyond_the_rank_are_errors(axis: int, tmp_path: Path) -> None:
-    """Inference would write beside a shape, which need not end the process."""
+    """Inference would write outside a shape's memory, which may go unnoticed."""
     results = ["y", "mean", "deviation"]
     norm = helper.make_node("LayerNormalization", ["x", "w"], results, name="n", axis=axis)
     said = compiled(tmp_path, norm, ("w", FLOAT, [4]))
@@ -45,7 +45,7 @@ def test_axes_beyond_the_rank_are_errors(axis: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_extents_of_minus_one_are_unknown(tmp_path: Path) -> None:
-    """As numbers, they end the inference of these operators."""
+    """Taken as a number, -1 would crash the inference of these operators."""
     gather = helper.make_node("GatherND", ["x", "i"], ["y"])
     assert "ended by" not in compiled(tmp_path, gather, ("i", INT64, [2, 2, -1]))
     pad = helper.make_node("Pad", ["x", "p"], ["y"], mode="reflect")

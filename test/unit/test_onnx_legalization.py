@@ -1,4 +1,4 @@
-"""ONNX operators that others lower wrongly or not at all, against onnxruntime."""
+"""ONNX operators that torch-mlir or IREE lower wrongly or not at all, against onnxruntime."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ CASES: dict[str, Callable[[], onnx.ModelProto]] = {
 
 
 def read_elsewhere(path: Path) -> tuple[str, int]:
-    """Returns what reading a model says, and the memory that it took."""
+    """Returns the output of reading a model in a child process, and the memory that it took."""
     command = [sys.executable, "-c", READER, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS, check=True)
     *said, memory = done.stdout.strip().splitlines()

@@ -73,7 +73,7 @@ def test_operand_that_is_an_input(tmp_path, form):
     ],
 )
 def test_reduction_of_no_elements(tmp_path, op, dtype, value):
-    """The result is no number that a kernel computes."""
+    """The result is not a number that a kernel computes."""
     node = helper.make_node(op, ["x", "a"], ["y"])
     inputs = {"x": np.zeros((2, 0, 3), dtype)}
     constants = {"a": np.array([1])}
@@ -148,7 +148,7 @@ def test_operators_of_constants(tmp_path, op):
 @pytest.mark.parametrize("shape", [[2, 16], [0, 14], [31]])
 @pytest.mark.parametrize("is_constant", [False, True])
 def test_shapes_of_other_numbers_of_elements(tmp_path, shape, is_constant):
-    """Of a constant, torch-mlir reads what is beyond it in memory."""
+    """torch-mlir would read beyond the end of a constant in memory."""
     nodes = [
         helper.make_node("Reshape", ["x", "shape"], ["r"], name="wrong"),
         helper.make_node("Add", ["r", "other"], ["y"]),

@@ -50,7 +50,7 @@ def test_product_with_weights(tmp_path: Path, kind: Any, axis: int | None) -> No
 @pytest.mark.parametrize("transposed", [0, 1])
 @pytest.mark.parametrize("zero", [0, 3])
 def test_gemm(tmp_path: Path, kind: Any, transposed: int, zero: int) -> None:
-    """With another zero point than 0 of the weights, sums of the operand would be needed."""
+    """A nonzero zero point of the weights would require sums of the other operand."""
     pairs = Pairs(2, kind)
     shape, axis = ((7, 12), 0) if transposed else ((12, 7), 1)
     bias = pairs.constant(pairs.random.standard_normal(7), np.float32)

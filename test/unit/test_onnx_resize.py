@@ -56,7 +56,7 @@ def test_filters(tmp_path, form):
 
 @pytest.mark.parametrize("form", [name for name in FORMS if "smaller" in name])
 def test_filters_as_onnxruntime_has_them(tmp_path, form):
-    """Its windows end at the border, as those of Pillow and PyTorch."""
+    """onnxruntime's windows end at the image's edge, as Pillow's and PyTorch's do."""
     path, inputs = model(tmp_path / "m.onnx", *FORMS[form])
     (found,) = results_of(path, list(inputs.values()))
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -167,7 +167,7 @@ def test_forms_of_tf2onnx(tmp_path):
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_integers(tmp_path, dtype, mode):
-    """They are rounded, and those that the cubic weights make too large are cut."""
+    """Results are rounded, and clamped where cubic weights overshoot the type's range."""
     x = np.where(drawn(1, 2, 6, 5) > 0, np.iinfo(dtype).max, np.iinfo(dtype).min).astype(dtype)
     x[0, 0] = np.arange(30).reshape(6, 5)
     node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode=mode)
@@ -180,7 +180,7 @@ def test_integers(tmp_path, dtype, mode):
 
 
 def test_scales_of_the_first_axis(tmp_path):
-    """By ONNX's shape inference, 9 elements at 13/9 are 12."""
+    """ONNX's shape inference resizes 9 elements by 13/9 to 12."""
     inputs = {"x": drawn(9, 4)}
     node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="nearest", axes=[-2])
     path = save(

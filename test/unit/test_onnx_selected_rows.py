@@ -145,7 +145,7 @@ def test_experts_compute_the_rows_of_their_tokens(tmp_path, form, choice):
 
 
 def test_the_last_of_several_rows_remains(tmp_path):
-    """PyTorch and onnxruntime write rows in their order."""
+    """PyTorch and onnxruntime write rows in order, so the last one remains."""
     nodes = [*selecting("rows"), *expert(), *WRITES["rows written over others"]]
     inputs = inputs_of("a token twice")
     check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], CONSTANTS), inputs)
@@ -153,7 +153,7 @@ def test_the_last_of_several_rows_remains(tmp_path):
 
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.bool_])
 def test_a_mask_selects_the_elements_that_are_not_zero(tmp_path, kind):
-    """Two selections, of which the second reads what the first has written."""
+    """Two selections; the second one reads the tensor that the first one writes."""
     nodes = [
         node("NonZero", ["m"], ["found"]),
         node("Transpose", ["found"], ["at"], perm=[1, 0]),
@@ -408,7 +408,7 @@ def test_programs_that_combine_rows_are_refused(tmp_path, form):
 
 @pytest.mark.parametrize("edges", [[[0, 1, 2, 2], [1, 1, 0, 2]], [[0, 1, 2, 2], [0, 1, 2, 2]]])
 def test_edges_joined_with_loops(tmp_path, edges):
-    """As in networks of graphs: edges that are no loops, and a loop at each node."""
+    """Graph networks join the edges that are not loops with one loop per node."""
     nodes = [
         node("Split", ["edges", "halves"], ["from", "to"], axis=0),
         node("Sub", ["from", "to"], ["difference"]),
@@ -445,7 +445,7 @@ def test_edges_joined_with_loops(tmp_path, edges):
 @pytest.mark.parametrize("order", ["counted first", "joined first"])
 @pytest.mark.parametrize("edges", [[[0, 1, 2, 2], [1, 1, 0, 2]], [[0, 1, 2, 2], [0, 1, 2, 2]]])
 def test_counted_edges_joined_with_loops(tmp_path, edges, order):
-    """As PyTorch exports networks of graphs: `edges.shape[1] + nodes` ones are joined rows, too."""
+    """PyTorch's exports of graph networks: `ones(edges.shape[1] + nodes)` has joined rows, too."""
     joined = node("Concat", ["others", "loops"], ["all"], axis=1)
     counted = [
         node("Shape", ["others"], ["size"], start=1),
@@ -499,7 +499,7 @@ def test_counted_rows_of_two_masks(tmp_path):
 
 
 def test_a_number_of_rows_beside_a_sum(tmp_path):
-    """The numbers that stand for the rows of two masks differ by 18, as a sum of one with 18."""
+    """The primes that stand for the rows of two masks differ by 18, the number of added loops."""
     nodes = [
         node("NonZero", ["mask"], ["some"]),
         node("Not", ["mask"], ["others"]),
@@ -522,7 +522,7 @@ def test_a_number_of_rows_beside_a_sum(tmp_path):
 
 @pytest.mark.parametrize("bounds", [[1, 3], [2, 2], [-4, 99]])
 def test_bags_between_offsets(tmp_path, bounds):
-    """As PyTorch writes `EmbeddingBag`: a mean of rows, or zeros if there are none."""
+    """PyTorch's export of `EmbeddingBag`: a mean of rows, or zeros if there are none."""
 
     def branch(name, nodes, shape):
         result = helper.make_tensor_value_info(name, F32, shape)

@@ -143,7 +143,7 @@ def test_shifts_by_any_amount(tmp_path, dtype):
     outputs = {direction: (kind, [120]) for direction in ("LEFT", "RIGHT")}
     inputs = {"x": x, "s": amounts}
     got = results_of(tmp_path, model_of(nodes, inputs, outputs, opset=26), inputs)
-    # NumPy defines shifts by as many places as there are, and more, like ONNX's reference.
+    # NumPy defines shifts by the type's width and more, like ONNX's reference.
     for one, want in zip(got, [np.left_shift(x, amounts), np.right_shift(x, amounts)], strict=True):
         np.testing.assert_array_equal(one, want)
 
@@ -317,7 +317,7 @@ def test_weights_of_blocks(tmp_path, dtype):
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("x", [np.zeros((2, 3)), np.zeros(1), [-np.inf], [1, np.inf, -2]])
 def test_dynamic_quantisation_without_a_finite_range(tmp_path, x):
-    """Of zeros alone, onnxruntime takes the scale 1."""
+    """If all elements are zero, onnxruntime uses the scale 1."""
     nodes = [
         helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),

@@ -1,4 +1,4 @@
-"""Symbolic dimensions of sessions: programs for all extents, or for those that come."""
+"""Symbolic dimensions of sessions: programs for all extents, or for those that occur."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_dimension_without_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_part_of_a_table(tmp_path: Path) -> None:
-    """It ends at the table's end, but is no more of one extent for that."""
+    """The slice ends at the table's end, but its extent is still not fixed."""
     model = model_of(
         [
             node("Shape", ["x"], ["rows"], start=1, end=2),
@@ -106,7 +106,7 @@ def test_a_part_of_a_table(tmp_path: Path) -> None:
 
 
 def test_symbols_are_told_apart(tmp_path: Path) -> None:
-    """Up to the third: no two of their examples are equal."""
+    """The first three symbols never have equal extents in all examples."""
     names = ["a", "b", "c", "d", "e"]
     graph = SessionGraph(_saved(model_of([node("Exp", ["x"], ["y"])], {"x": names}), tmp_path))
     types = any_extents(graph, {})
@@ -141,7 +141,7 @@ def _saved(model: onnx.ModelProto, folder: Path) -> Path:
 def test_what_may_be_broadcast_is_left(
     nodes: list[onnx.NodeProto], inputs: dict[str, list[Any]], tmp_path: Path
 ) -> None:
-    """Rows may be as many or one: a program for all extents takes them for as many."""
+    """An operand may have equal rows or one row; a program for all extents assumes equal rows."""
     model = model_of(nodes, inputs, w=np.eye(4, dtype=np.float32))
     answer = ask(model, tmp_path / "r")
     assert not answer["groups"]
@@ -154,7 +154,7 @@ def test_what_may_be_broadcast_is_left(
 
 @pytest.mark.slow
 def test_an_operand_that_is_a_result(tmp_path: Path) -> None:
-    """As the condition that the body of a Loop hands on."""
+    """A node that only passes a value on is left, like the one of a Loop's condition."""
     model = model_of([node("Identity", ["x"], ["e"]), node("Neg", ["e"], ["y"])], {"x": ["n", 4]})
     model.graph.output.append(info("e", F32, None))
     answer = ask(model, tmp_path / "r")
@@ -165,7 +165,7 @@ def test_an_operand_that_is_a_result(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_names_say_nothing_in_bodies(tmp_path: Path) -> None:
-    """The value that a Loop hands on is called as the first one, but may have other extents."""
+    """A loop-carried value keeps its name in each iteration, but may change its extents."""
     nodes = [
         node("Exp", ["x"], ["e"]),
         node("Add", ["e", "z"], ["a"]),
@@ -207,7 +207,7 @@ def test_constants_without_elements(rows: int | str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_extents_of_data_are_left(tmp_path: Path) -> None:
-    """Also because they may be 0."""
+    """Nodes whose extents depend on data are left, also because these extents may be 0."""
     model = model_of(
         [
             node("Relu", ["x"], ["a"]),

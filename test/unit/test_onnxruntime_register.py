@@ -18,7 +18,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
 
 
 def play(home: Path, code: str, **others: str) -> str:
-    """Runs a user's script, to which `hipgraft-serve` is not on PATH; returns what it wrote."""
+    """Runs a user's script without `hipgraft-serve` on PATH; returns its output."""
     return onnxruntime_host.play(home, code, **{"PATH": os.defpath, **others})
 
 

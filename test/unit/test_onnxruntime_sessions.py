@@ -46,7 +46,7 @@ for first, second in ((True, True), (True, False), (False, True)):
 """,
     )
     loop, scan, branch = (line for line in said.splitlines() if "hipgraft: takes" in line)
-    # What a Loop hands on may change its shape from round to round.
+    # A loop-carried value may change its shape from iteration to iteration.
     assert "takes 1 of 4 nodes" in loop
     assert "takes 1 of 2 nodes" in scan
     assert "takes 2 of 3 nodes" in branch
@@ -97,7 +97,7 @@ print(open("report.json").read())
 
 @pytest.mark.slow
 def test_what_does_not_compile_is_given_back(home: Path) -> None:
-    """Before the session commits to it: onnxruntime computes it."""
+    """Nodes that do not compile are given back before the session is committed to them."""
     said = play(
         home,
         """
@@ -145,7 +145,7 @@ assert abs(expected - reference(model, inputs)).max() > 1
 
 @pytest.mark.slow
 def test_elements_of_two_bits(home: Path) -> None:
-    """They are packed at the boundary of programs, where ONNX Runtime numbers them otherwise."""
+    """Programs take packed elements; ONNX Runtime numbers these types differently."""
     said = play(
         home,
         """
@@ -171,7 +171,7 @@ for kind, bits, values in (("UINT2", 0b00_11_10_01, [1, 2, 3, 0]),
 @pytest.mark.thorough
 @pytest.mark.slow
 def test_bodies_of_a_compiled_model(home: Path) -> None:
-    """They are not compiled, and read constants that no other node reads."""
+    """Bodies are not compiled, and read constants that no other node reads."""
     play(
         home,
         """

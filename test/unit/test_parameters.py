@@ -89,7 +89,7 @@ def test_safetensors_by_two_readers(tmp_path: Path) -> None:
 
 
 def test_safetensors_of_a_type_that_they_lack(tmp_path: Path) -> None:
-    """Its bytes are stored; the program knows the type."""
+    """The file stores the bytes, and the program has the type."""
     array = np.array([1, -2, 240], ml_dtypes.float8_e4m3fnuz)
     path = tmp_path / "model.safetensors"
     write_parameters(path, parameters({"small": array}))

@@ -102,7 +102,7 @@ def test_large_programs_have_legal_groups(seed: int) -> None:
 @pytest.mark.parametrize("most_exact", [2, 14])
 @pytest.mark.parametrize("seed", range(40))
 def test_branches_that_read_each_other_make_no_cycle(seed: int, most_exact: int) -> None:
-    """A path from a group may lead through another one to ops with lower numbers."""
+    """A path from a group may lead through another group to ops with lower numbers."""
     program = exchanging_branches(seed)
     groups = Partitioner(COST, most_exact, most_window=14).partition(program)
     assert is_acyclic(program, [list(group) for group in groups])
@@ -116,7 +116,7 @@ def test_merging_branches_that_read_each_other_makes_no_cycle(seed: int) -> None
 
 
 def test_two_sums_around_a_product_make_no_cycle() -> None:
-    # q reads p, so a graph of p, x and y would read what reads it.
+    # q reads p, so a graph of p, x and y would depend on itself.
     program = Program()
     a, b = program.value(1 << 20), program.value(1 << 20)
     product = Facts("matmul", Role.ANCHOR, (512, 512), (512, 512), 1e-6, 64)
@@ -134,7 +134,7 @@ def test_two_sums_around_a_product_make_no_cycle() -> None:
 
 
 def test_a_slower_graph_stays_apart() -> None:
-    # One workgroup would evaluate the function; apart, all compute units do.
+    # Fused, one workgroup would evaluate the function; in a separate kernel, all compute units do.
     def program(cost: float) -> Program:
         made = Program()
         x = made.value(1 << 12)

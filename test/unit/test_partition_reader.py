@@ -1,4 +1,4 @@
-"""What costs know of each op: the seconds of its arithmetic, and its workgroups."""
+"""The metadata of each op for the cost model: seconds of arithmetic, and workgroups."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_seconds_of_arithmetic(facts: dict[str, Facts]) -> None:
 
 
 def test_workgroups(facts: dict[str, Facts]) -> None:
-    """Of tiles of 64x64 results, of 1024 elements, and of 8192 that are reduced."""
+    """A workgroup computes 64x64 results, 1024 elements, or reduces 8192 elements."""
     assert {name: one.workgroups for name, one in facts.items()} == {
         "product": 2 * 2 * 4, "sum": 16, "function": 16, "reduced": 2, "pooled": 4,
     }  # fmt: skip

@@ -103,7 +103,7 @@ def test_weights_are_found_wherever_memory_lies(weighted: Path, counting: Counti
 def test_what_cannot_be_read_is_compiled_anew(
     weighted: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No memory is sure to have an alignment as large as this."""
+    """No allocation is guaranteed to have this alignment."""
     monkeypatch.setattr(importer, "RESOURCE_ALIGNMENT", 1 << 18)
     cold = counting.compile(weighted)
     again = counting.compile(weighted)

@@ -59,7 +59,7 @@ def on_terminal(
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 4096)
-    except OSError:  # nobody has it open any more
+    except OSError:  # no process has it open any more
         return b""
 
 

@@ -1,4 +1,4 @@
-"""Random views in front of whatever reads single elements: CPU and GPU code against NumPy."""
+"""Random views before operations that read single elements: CPU and GPU code against NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules are made smaller by what they consist of, and stay valid at their stage.
+"""Modules are reduced part by part, and stay valid at their stage.
 
 The tool runs in a process of its own: it forks, and one with the compiler's threads should not.
 """
@@ -95,7 +95,7 @@ def test_trials_at_the_same_time_find_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_shapes_stay_consistent(tmp_path: Path) -> None:
-    """Of a convolution the height of the result follows from that of the image."""
+    """The height of a convolution's result follows from the height of its image."""
     text = """
 func.func @main(%x: tensor<2x3x20x20xf32>, %w: tensor<8x3x5x5xf32>) -> tensor<2x8x16x16xf32> {
   %0 = "hipdnn.conv_fprop"(%x, %w) {pre_padding = array<i64: 0, 0>,
@@ -113,7 +113,7 @@ func.func @main(%x: tensor<2x3x20x20xf32>, %w: tensor<8x3x5x5xf32>) -> tensor<2x
 
 @pytest.mark.parametrize(("form", "substitute"), [(0, "%arg0"), (1, "%cst"), (2, "%arg1")])
 def test_a_result_is_replaced_in_three_ways(form: int, substitute: str) -> None:
-    """By an existing value, a constant, and a new argument."""
+    """The replacement is an existing value, a constant, or a new argument."""
     text = """
     func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
       %0 = "hipdnn.pointwise"(%x) {mode = "exp"} : (tensor<2xf32>) -> tensor<2xf32>
@@ -165,7 +165,7 @@ def test_edits_are_tried_again_after_those_that_let_them_succeed(tmp_path: Path)
 
 
 def test_an_invalid_module_is_reduced_too(tmp_path: Path) -> None:
-    """A rule that the input breaks is asked of none: the breach may be what is searched."""
+    """A rule that the input breaks is not checked: the violation may be the defect under test."""
     wrong = module_text().replace('mode = "tanh_fwd"', 'mode = "no_such_mode"')
     assert reduce(tmp_path, wrong, "grep -q no_such_mode", "-q").returncode == 0
     assert len(inner((tmp_path / "out.mlir").read_text())) == 5
@@ -173,7 +173,7 @@ def test_an_invalid_module_is_reduced_too(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_modules_that_mlir_cannot_print_are_not_tried(tmp_path: Path) -> None:
-    """Without its handler of objects, MLIR verifies a binary and crashes as it prints it."""
+    """If an object has no offloading handler, MLIR verifies its binary but crashes printing it."""
     binary = 'gpu.binary @{} [#gpu.object<#rocdl.target, "x">]\n'
     text = binary.format("a") + binary.format("b")
     done = reduce(tmp_path, text, "grep -q binary")
@@ -183,7 +183,7 @@ def test_modules_that_mlir_cannot_print_are_not_tried(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_attributes_that_the_bindings_cannot_read(tmp_path: Path) -> None:
-    """They abort the process where an attribute is looked up by its number."""
+    """The bindings abort the process when an unreadable attribute is looked up by index."""
     text = module_text().replace("{name = ", '{a.b = loc("x":1:2), a.c = array<ui8: 1>, name = ')
     done = reduce(tmp_path, text, "grep -q tanh_fwd", "-q")
     assert done.returncode == 0, done.stderr

@@ -22,7 +22,7 @@ OUR_FOLDERS = ("dialects", "passes", "pipelines", "tools", "src/hipgraft", "benc
 SECTIONS = ("Before", "After", "Requires", "Ensures", "Errors", "Source")
 LINE_LIMIT = 400
 
-# Hosts that pages and licences may name; a package index or a machine is none of them.
+# Hosts that pages and licences may name; package indices and machines are not among them.
 PUBLIC_HOSTS = {
     "www.apache.org",
     "llvm.org",

@@ -1,4 +1,4 @@
-"""Static resources of kernels, against what LLVM prints beside assembly that it makes."""
+"""Static resource usage of kernels, against LLVM's comments in the assembly that it emits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of `migraphx-iree-gen` merged into what rocMLIR's pipeline makes of the same functions.
+"""Merges output of `migraphx-iree-gen` into rocMLIR's compiled form of the same functions.
 
 Where the prototype would have been silently wrong, the test says what it did.
 """
@@ -105,7 +105,7 @@ def merge(text: str) -> ir.Module:
 
 
 def host_alone(merged: ir.Module) -> ir.Module:
-    """Without the kernel functions, which rocMLIR's pipeline has compiled away by now."""
+    """The host code alone: rocMLIR's pipeline has already compiled the kernel functions away."""
     with merged.context:
         for op in list(merged.body.operations):
             if "rock.kernel" in op.operation.attributes:
@@ -187,7 +187,7 @@ RUNTIME = """
 @requires_emulator
 @pytest.mark.parametrize("kernel", ["sub", "chain"])
 def test_launches_on_a_stream(kernel: str) -> None:
-    """As `gpu-to-llvm` makes them; run again, it leaves all of them on the one stream."""
+    """Launches have the stream of `gpu-to-llvm`, which keeps it when it runs again."""
     launch = lowered(kernel).replace("gpu.launch_func", "gpu.launch_func <%stream : !llvm.ptr>")
     body = f"""%stream = llvm.call @mgpuStreamCreate() : () -> !llvm.ptr
       {launch}
@@ -251,7 +251,7 @@ def test_several_kernels_and_launches(apart: bool) -> None:
 
 @requires_emulator
 def test_kernels_without_a_result_stay() -> None:
-    """Of a binary with other kernels, too; the prototype replaced it as a whole."""
+    """A binary keeps its other kernels; the prototype replaced the whole binary."""
     body = f"""{sync("sub", PASSED)}
       {sync("other", PASSED)}"""
     text = module(kernels("sub"), binary("sub", "other"), body=body)
@@ -290,7 +290,7 @@ OBJECTS = {
 @requires_emulator
 @pytest.mark.parametrize("objects", OBJECTS)
 def test_object_forms(objects: str, tmp_path: Path) -> None:
-    """As `gpu-module-to-binary` makes them; what comes out is for upstream's tools."""
+    """Objects in the forms of `gpu-module-to-binary`; upstream's tools can read the output."""
     text = module(kernels("sub"), f"gpu.binary @kernels {OBJECTS[objects]}",
                   body=sync("sub", PASSED))  # fmt: skip
     merged = merge(text)

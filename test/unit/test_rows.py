@@ -1,4 +1,4 @@
-"""Rows whose length is no multiple of a wavefront, by wavefronts, against double precision."""
+"""Rows whose length is not a multiple of the wavefront size, against double precision."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from conftest import mark_thorough
 
 
 class _Item(SimpleNamespace):
-    """What `mark_thorough` reads of a test's case."""
+    """The part of a pytest item that `mark_thorough` reads."""
 
     is_left = False
 

@@ -162,7 +162,7 @@ def test_elements_beside_their_indices(
 
 @requires_emulator
 def test_not_a_number_is_the_largest(tmp_path: Path) -> None:
-    """As in PyTorch, of either sign; ONNX defines no result."""
+    """A NaN of either sign ranks highest, as in PyTorch; ONNX defines no result."""
     x = np.arange(64, dtype=np.float32).reshape(1, 64)
     x[0, 5] = -np.nan
     path = _onnx(tmp_path, "ArgMax", x, np.zeros((1, 1), np.int64), axis=1)
@@ -215,7 +215,7 @@ def test_extremes_of_integers_without_their_indices(element: Any, op: str, tmp_p
 
 
 @pytest.mark.sampled(8)
-# Estimates of what took milliseconds in one work item per row.
+# Estimates of scans that took milliseconds with one work item per row.
 @requires_emulator
 @pytest.mark.parametrize(
     ("op", "shape", "dim", "most"),

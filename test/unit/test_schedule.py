@@ -238,7 +238,7 @@ READ = Dispatch(0, "k", (1, 1, 1), (1, 1, 1), 0, (Binding(2, 0, 64, "read"),), (
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        # Only part of what a step writes is copied.
+        # Only part of a step's result is copied.
         ([Fill(2, 0, 128, 0, 4)], []),
         # What is copied is read again.
         ([Fill(2, 0, 64, 0, 4)], [READ]),

@@ -125,7 +125,7 @@ def test_processes_started_early_are_those_that_compile() -> None:
 @pytest.mark.thorough
 @pytest.mark.slow
 def test_flags_of_the_whole_process() -> None:
-    # The second flag says what is so anyway: equal kernels show that it changes nothing else.
+    # The second flag repeats a default: equal kernels show that it changes nothing else.
     plain, *others = [
         Job(f"u{number}", "gfx942", (*Target.parse("gfx942").default_flags, *flags), CONV)
         for number, flags in enumerate(((), (f"{IGEMM}=false",), (f"{IGEMM}=true",)))

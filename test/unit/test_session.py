@@ -219,7 +219,7 @@ def test_benchmark_frees_its_inputs() -> None:
 
 
 def test_channels_last_at_the_border() -> None:
-    """Arrays keep their logical shape; memory is as the program's types say."""
+    """Arrays keep their logical shape; the program's types define their layout in memory."""
     device = open_null()
     last = Tensor("x", (2, 3), "i16", strides=(1, 2))
     packed = Tensor("", (3, 2), "i16")

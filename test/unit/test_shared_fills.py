@@ -1,4 +1,4 @@
-"""Two tensors made of one that is filled with elements of 64 bits."""
+"""Two tensors derived from one that is filled with 64-bit elements."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ROWS, LENGTH = 2, 12
 
 
 def drawn(seed: int) -> tuple[list[Any], list[str], list[np.ndarray[Any, Any]]]:
-    """Returns nodes that sort the input and what was sorted, their results, and the expected."""
+    """Returns nodes that sort an input and then the result, their results, and the expected."""
     generator = random.Random(seed)
     x = np.random.default_rng(seed).permutation(ROWS * LENGTH).reshape(ROWS, LENGTH)
     known = {"x": x}

@@ -127,7 +127,7 @@ def test_cut_is_where_the_fewest_bytes_flow() -> None:
         module = ir.Module.parse(NARROW, context)
         split(find_containers(module)[0])
         parts = [(len(compute_ops(op)), len(op.results)) for op in find_containers(module)]
-    # What only the ops of a part read is no result of it.
+    # A value that only ops of the part read is not a result of the part.
     assert parts == [(1, 1), (3, 1)]
 
 

@@ -142,7 +142,7 @@ def test_each_rule(
     problem: str | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of launches as they are, with resources that only some compilers give."""
+    """Applies each rule to constructed launches, with resources that only some compilers report."""
     found = [replace(MEDIAN, **resources)] * len(kernels)
     monkeypatch.setattr("hipgraft.service.tuning.static.kernel_resources", lambda _: found)
     problems = (

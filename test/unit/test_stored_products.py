@@ -1,4 +1,4 @@
-"""Graphs that return a product and what elementwise ops compute from it, on GPUs."""
+"""Graphs that return a product and elementwise results computed from it, on GPUs."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_windows_on_copies_show_the_copied_storage(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(100))
 def test_windows_before_a_view(seed: int) -> None:
-    """What a reordering window makes of the one before it is the window that was asked for."""
+    """A reordering window, applied to the window computed before it, gives the requested window."""
     random = np.random.default_rng(seed)
     memory = tensor(random)
     order = random.permutation(memory.ndim).tolist()
@@ -120,7 +120,7 @@ def tensor_of(shape: tuple[int, ...]) -> Array:
 
 
 def test_reshapes_keep_the_storage_where_strides_can() -> None:
-    """NumPy tells by its base whether it copied."""
+    """NumPy copied if the result's base is not the original array."""
     random = np.random.default_rng(0)
     kept = 0
     for _ in range(500):

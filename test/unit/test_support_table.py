@@ -1,4 +1,4 @@
-"""The table of what compiles: all its forms build, and one row says what the compiler says."""
+"""The support table: all its forms build, and one row agrees with the compiler."""
 
 from __future__ import annotations
 

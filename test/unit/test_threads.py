@@ -71,7 +71,7 @@ def test_a_shared_program_on_the_cpu() -> None:
 
 @pytest.mark.slow
 def test_many_compiled_programs_in_threads() -> None:
-    """Each has its own runtime, of which the engines share the names."""
+    """Each program has its own runtime functions, under the same names in each engine."""
 
     def use(number: int) -> None:
         device = NullDevice("gfx942")
@@ -93,7 +93,7 @@ class SlowDevice(FailingDevice):
 
 @pytest.mark.slow
 def test_a_failure_is_that_of_one_thread() -> None:
-    """Of the runs of a shared program, only the one whose call failed ends with the error."""
+    """If several threads run one program, only the run whose call failed raises the error."""
     device = SlowDevice("fill", 50)
     failed: list[int] = []
     with Jit(parse(HOST), device) as program:

@@ -130,7 +130,7 @@ def test_on_code_objects() -> None:
 
 @pytest.mark.slow
 def test_it_decides_where_it_is_first_and_the_others_may_disagree() -> None:
-    """On this device only fused attention is slow, which does the least work."""
+    """On this device, fused attention does the least work but is the only slow form."""
     graph = attention(144)
     wanted = request(graph)
     flags, choices = wanted.target.default_flags, Choices(graph, wanted.target)

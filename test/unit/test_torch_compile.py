@@ -253,7 +253,7 @@ def test_an_op_that_does_not_compile_runs_in_pytorch_with_one_warning(monkeypatc
         ours = call(x)
     assert len([one for one in caught if one.category is HipgraftWarning]) == 1
     torch.testing.assert_close(ours, function(x))
-    assert not list(tmp_path.glob("*.mlir"))  # no reproducer of what was only tried
+    assert not list(tmp_path.glob("*.mlir"))  # no reproducers of failed attempts
     with pytest.raises(Exception, match="linalg_eigh"):
         compiled(lambda x: torch.linalg.eigvalsh(x) * 2)(x)
 
@@ -324,7 +324,7 @@ def test_exported_program():
 
 
 def test_exported_program_of_quantized_layers():
-    """As PT2E quantization writes them, with weights of int8 whose channels have scales."""
+    """Layers as PT2E quantization writes them: int8 weights with a scale per channel."""
     import torch.ao.quantization.fx._decomposed  # registers the ops
 
     ops = torch.ops.quantized_decomposed
@@ -374,7 +374,7 @@ def test_exported_programs_that_cannot_be_compiled():
 
 
 def test_lists_of_tensors():
-    """As optimizers and the clipping of gradients use them."""
+    """Optimizers and gradient clipping use such lists."""
 
     def step(a, b):
         norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm([a, b])))

@@ -137,7 +137,7 @@ INPUTS["log_sum"] = np.log(SCORES.sum(3)).astype(np.float32)
 
 
 def attention_gradients() -> list[Array]:
-    """Of queries x, keys dy and values y, for the gradient dy, by central differences."""
+    """Computes gradients of attention on queries x, keys dy and values y by central differences."""
 
     def attend(q: Array, k: Array, v: Array) -> Array:
         powers = np.exp(q @ k.swapaxes(2, 3) / 4)
@@ -151,7 +151,7 @@ def attention_gradients() -> list[Array]:
 
 
 def group_norm(x: Array, scale: Array, bias: Array) -> Array:
-    """In two groups of two channels each."""
+    """Normalises two groups of two channels each."""
     rows = x.reshape(2, 2, -1)
     centred = rows - rows.mean(2, keepdims=True)
     normal = centred / np.sqrt(rows.var(2, keepdims=True) + 1e-3)
@@ -159,7 +159,7 @@ def group_norm(x: Array, scale: Array, bias: Array) -> Array:
 
 
 def group_norm_gradients() -> list[Array]:
-    """Of x, scale and bias, by central differences."""
+    """Computes the gradients with respect to x, scale and bias by central differences."""
     operands = [X, V, B]
     return [
         gradient(lambda u, at=at: group_norm(*operands[:at], u, *operands[at + 1 :]), value, DY)
@@ -281,7 +281,7 @@ CASES = [
 
 
 def element(expected: Array) -> str:
-    """Integers and truths stay what they are; all else is computed in single precision."""
+    """Keeps integers and booleans; everything else is computed in single precision."""
     return "float32" if expected.dtype == np.float64 else str(expected.dtype)
 
 

@@ -56,7 +56,7 @@ def test_a_rotation_is_one_kernel_beside_its_product(target: str, tmp_path: Path
         assert program.outlined is not None
         text = str(program.outlined)
         found = program.run(inputs, device=device)
-    # The product; the rotation; its exponential, whose shape is another one.
+    # The product; the rotation; the rotation's exponential, whose shape differs.
     assert (text.count('"hipdnn.graph"'), text.count('"hipdnn.fallback"')) == (2, 1)
     for result, exact in zip(found, (z, np.exp(z[:, 1::2])), strict=True):
         np.testing.assert_allclose(result, exact, rtol=2e-5, atol=2e-5)

@@ -56,7 +56,7 @@ def data_dependent():
 
 
 def run(function, *inputs, parts, why=(), **options):
-    """Compares with PyTorch, and counts programs and warnings; returns the compiled function."""
+    """Compares a compiled function with PyTorch, counts programs and warnings, and returns it."""
     before = COUNTS.compiled
     call = torch.compile(function, backend="hipgraft", fullgraph=True, **options)
     with warnings.catch_warnings(record=True) as caught:

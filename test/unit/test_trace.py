@@ -39,7 +39,7 @@ def launch(
     shared: int = 0,
     change: Callable[[bytes], bytes] = bytes,
 ) -> None:
-    """Launches a compiled kernel on two allocations, as it wants it but for what is given."""
+    """Launches a compiled kernel on two allocations; arguments override its configuration."""
     data = compiled(ABS, "gfx942").objects[0]
     (info,) = read_object(data).kernels.values()
     kernel = device.get_kernel(device.load_code_object(data), info.name)

@@ -84,7 +84,7 @@ def test_kernels_that_are_only_traced_need_no_trust(tmp_path: Path) -> None:
 
 
 def test_other_calls_of_known_kernels_are_unknown(programs: Path, tmp_path: Path) -> None:
-    """Whoever changes the header has the kernels write elsewhere."""
+    """A changed header could make the kernels write elsewhere."""
     from test_hostile_bundle import header_of, with_header
 
     whole = (programs / "x.hgb").read_bytes()

@@ -314,7 +314,7 @@ def test_a_gain_must_be_worth_its_launches() -> None:
 
 
 def test_what_compiles_is_taken_before_what_does_not() -> None:
-    """An emulator may stop at either; the cost says nothing then."""
+    """An emulator may stop at either; the cost is then meaningless."""
     broken, stopped = (
         Candidate(DEFAULT_PLAN, error="no"),
         Candidate(FUSED, (Cost("counted", float("inf")),)),

@@ -1,6 +1,6 @@
 """Generates the pages of the dialects in `docs/dialects/` from the op classes.
 
-Run by `make docs`. A test fails when a page differs from what this writes.
+Run by `make docs`. A test fails when a page differs from this output.
 """
 
 from __future__ import annotations

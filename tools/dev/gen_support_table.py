@@ -67,7 +67,7 @@ def page(outcomes: Sequence[Sequence[str | int]]) -> str:
     """Returns the text of the page.
 
     Args:
-        outcomes: per form and architecture, the number of dispatches or what the compiler says.
+        outcomes: per form and architecture, the number of dispatches or the compiler's error.
     """
     notes: list[str] = []
     lines = [

@@ -66,7 +66,7 @@ class ConvFpropOp(ConvolutionOp, mnemonic="conv_fprop"):
 class ConvDgradOp(ConvolutionOp, mnemonic="conv_dgrad"):
     """Gradient of a convolution with respect to its activations.
 
-    The type of `dx` has to be given: several input extents lead to one output extent. A
+    The type of `dx` must be given: several input extents lead to one output extent. A
     transposed convolution is a dgrad.
     """
 
@@ -81,7 +81,7 @@ class ConvDgradOp(ConvolutionOp, mnemonic="conv_dgrad"):
 class ConvWgradOp(ConvolutionOp, mnemonic="conv_wgrad"):
     """Gradient of a convolution with respect to its filters.
 
-    The type of `dw` has to be given: it holds the extents of the window.
+    The type of `dw` must be given: it holds the extents of the window.
     """
 
     x = Operand("activations `[N, C, spatial...]`")

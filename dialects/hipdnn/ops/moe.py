@@ -54,7 +54,7 @@ class MoeGroupedMatmulOp(MoeOp, mnemonic="moe_grouped_matmul"):
     to the end) and meets expert `g mod E`. Routed row `r` is row `r` of `token` and of `output`,
     but in mode `gather` it is row `token_index[r]` of `token`, and in mode `scatter` row
     `token_index[r] · top_k + token_ks[r]` of `output`. Rows of `output` that no group writes are
-    0. In mode `scatter` the type of `output` has to be given.
+    0. In mode `scatter` the type of `output` must be given.
     """
 
     token = Operand("tokens `[1, T, K]`")

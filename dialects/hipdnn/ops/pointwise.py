@@ -1,4 +1,4 @@
-"""Pointwise ops: one op, and a mode that says what it computes."""
+"""Pointwise ops: one op, whose mode selects the function."""
 
 from __future__ import annotations
 

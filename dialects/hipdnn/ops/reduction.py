@@ -14,7 +14,7 @@ class ReductionOp(ComputeOp, mnemonic="reduction"):
     """Reduces dimensions of a tensor to extent 1.
 
     The reduced dimensions are those where `out` has extent 1 and `in` has more; so the type of
-    `out` has to be given, and there is no list of axes.
+    `out` must be given, and there is no list of axes.
     """
 
     in_ = Operand("tensor to reduce")

@@ -71,7 +71,7 @@ class ResampleBwdOp(ResampleOp, mnemonic="resample_bwd"):
     """Gradient of `resample_fwd` with respect to its activations.
 
     Each element of `dy` goes to the elements of its window as the forward op weighed them; that
-    of a maximum to the one that `index` names. The type of `dx` has to be given: several input
+    of a maximum to the one that `index` names. The type of `dx` must be given: several input
     extents lead to one output extent.
     """
 

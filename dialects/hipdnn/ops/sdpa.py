@@ -30,7 +30,7 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
     Heads of `q` are a multiple of heads of `k` and of `v` (grouped queries). The scale is the
     operand `scale`, else `attn_scale_value`, else 1. Query `i` sees key `j` where
     `left_bound` and `right_bound` allow it: `i - left_bound < j <= i + right_bound`, counted
-    from the diagonal; a bound that is absent or negative is none. So `right_bound = 0` is causal
+    from the diagonal; an absent or negative bound does not limit. So `right_bound = 0` is causal
     attention. With page tables, `k` and `v` hold pages `[pages, H, page size, D]`, and page `p`
     of batch `b` is `k[page_table_k[b, p]]`. With `seq_len_q` and `seq_len_kv`, or with ragged
     tensors, the last query and key of a batch are those in use.

@@ -8,7 +8,7 @@ class EmulatorError(HipgraftError):
 
 
 class ExecutionError(EmulatorError):
-    """A kernel does what a GPU would not allow, such as an access out of bounds."""
+    """A kernel does something that a GPU does not allow, such as an access out of bounds."""
 
 
 class MissingEmulatorError(EmulatorError):

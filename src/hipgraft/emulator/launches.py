@@ -45,8 +45,8 @@ class Counts:
         partly_out_of_bounds: accesses among these that were partly inside of the resource.
         barriers: barriers that all workgroups executed.
         workgroups: number of workgroups that ran.
-        of_workgroups: how many the launch has. Where more than `workgroups`, the counts are of a
-            sample, and memory holds results of the sample only.
+        of_workgroups: number of workgroups of the launch. If it exceeds `workgroups`, the counts
+            are of a sample, and memory holds results of the sample only.
         seconds: run time on this machine.
         findings: defects that the checks found.
     """

@@ -118,7 +118,8 @@ def parse_source(text: str, kind: str, *, high: bool = False, signed: bool = Fal
     Args:
         text: text that the disassembler prints.
         kind: the letter of its type, as `core/machine.h` defines them.
-        high: whether `op_sel_hi` is set for it, which tells halves from floats in mixed operations.
+        high: whether `op_sel_hi` is set for it, which selects halves instead of floats in mixed
+            operations.
         signed: whether a 32-bit literal is sign-extended to 64 bits.
 
     Raises:

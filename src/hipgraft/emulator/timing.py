@@ -30,7 +30,7 @@ _PAGE = 4096
 _BUDGET = 3_000_000
 _MOST_RECORDED = 3
 _MOST_NEIGHBOURS = 20
-# Number of rounds of workgroups to replay; further rounds are extrapolated.
+# Number of rounds of workgroups to replay; later rounds are extrapolated.
 _ROUNDS = 4
 # The most workgroups that a compute unit holds at a time.
 _MOST_WORKGROUPS = 32

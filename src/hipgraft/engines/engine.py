@@ -102,7 +102,7 @@ class Engine:
     def may_take_more(self, graph: Graph, architecture: str = "") -> bool:
         """Returns whether a graph is part of one that the engine may accept.
 
-        Its nodes must have places in a sequence and fulfil their rules. Rules about the whole
+        Its nodes must have slots in a sequence and fulfil their rules. Rules about the whole
         graph are skipped.
         """
         for pattern in self.patterns:
@@ -194,7 +194,7 @@ def _tap_checks(pattern: Pattern, graph: Graph) -> Iterator[tuple[str, Node | No
 
 
 def _placed(pattern: Pattern, graph: Graph, places: Places) -> Iterator[tuple[list[Slot], Node]]:
-    """Yields each node with its place, or with all that fit if any nodes match."""
+    """Yields each node with its slot, or with all that fit if any nodes match."""
     if pattern.is_any:
         for node in graph.nodes:
             yield [slot for slot in pattern.slots if slot.fits(node)], node
@@ -207,7 +207,7 @@ def _placed(pattern: Pattern, graph: Graph, places: Places) -> Iterator[tuple[li
 def _node_checks(
     slots: Sequence[Slot], node: Node
 ) -> Iterator[tuple[str, Node | None, str | None]]:
-    """Yields the checks of one place; of several places, the first in which all checks pass."""
+    """Yields the checks of one slot; of several slots, the first in which all checks pass."""
     found = [[(one.rule, node, one.why(node, node.value)) for one in slot.checks] for slot in slots]
     passing = (checks for checks in found if all(message is None for _, _, message in checks))
     yield from next(passing, max(found, key=_passed))
@@ -219,7 +219,7 @@ def _passed(checks: Sequence[tuple[str, Node, str | None]]) -> int:
 
 
 def _no_pattern(graph: Graph, matches: Sequence[tuple[Pattern, Match]]) -> Failure:
-    """Returns the failure of the pattern that has places for the most nodes."""
+    """Returns the failure of the pattern that has slots for the most nodes."""
     pattern, found = max(matches, key=lambda one: one[1].placed)
     rule = f"{pattern.name}/nodes"
     form = f"pattern '{pattern.name}' ({pattern})"

@@ -15,7 +15,7 @@ class RuleFields(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class NodeFields(Struct, forbid_unknown_fields=True, frozen=True):
-    """A place for a node in a pattern, and the rules about the node."""
+    """A slot for a node in a pattern, and the rules about the node."""
 
     op: str | list[str]
     name: str = ""

@@ -1,4 +1,4 @@
-"""Matches the nodes of a graph with the places of a pattern."""
+"""Matches the nodes of a graph with the slots of a pattern."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hipgraft.engines.source import Path, Source
 from hipgraft.ir.bindings import ir
 
 _MOST_STEPS = 10_000
-"""The most attempts to assign a node to a place; a graph that needs more does not match."""
+"""The most attempts to assign a node to a slot; a graph that needs more does not match."""
 
 _COUNTS = ("nodes", "operands", "results")
 
 Places = dict[str, Node]
-"""The nodes of a graph by the names of their places."""
+"""The nodes of a graph by the names of their slots."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Pattern:
 
     Attributes:
         name: name of the pattern in the file.
-        slots: places for nodes.
-        is_any: whether a graph of any nodes with a place matches, however they are connected.
+        slots: slots for nodes.
+        is_any: whether a graph of any nodes with a slot matches, however they are connected.
         architectures: globs; empty for any.
         taps: whether tensors that other nodes read may be results, too.
         checks: checks of the whole graph.
@@ -96,7 +96,7 @@ def _parts(slot: Slot) -> list[str]:
 
 
 def graph_scope(graph: Graph, places: Mapping[str, Node]) -> Scope:
-    """Returns the values of names in a rule about a graph: counts, and nodes by place."""
+    """Returns the values of names in a rule about a graph: counts, and nodes by slot."""
     counts = {
         "nodes": len(graph.nodes),
         "operands": graph.operand_count,
@@ -110,10 +110,10 @@ class Match:
     """The result of matching a graph with a pattern.
 
     Attributes:
-        places: the nodes by place, None if the graph does not match.
-        placed: largest number of nodes that had places at the same time.
-        stuck: first node without a place, None if a required place stays empty.
-        empty: a required place that stays empty.
+        places: the nodes by slot, None if the graph does not match.
+        placed: largest number of nodes that had slots at the same time.
+        stuck: first node without a slot, None if a required slot stays empty.
+        empty: a required slot that stays empty.
     """
 
     places: Places | None = None
@@ -123,12 +123,12 @@ class Match:
 
 
 def match(pattern: Pattern, graph: Graph, *, is_part: bool = False) -> Match:
-    """Assigns the nodes of a graph to the places of a sequence.
+    """Assigns the nodes of a graph to the slots of a sequence.
 
     Args:
         pattern: a sequence.
-        graph: graph whose nodes all need a place.
-        is_part: whether required places may stay empty, too.
+        graph: graph whose nodes all need a slot.
+        is_part: whether required slots may stay empty, too.
     """
     return _Matcher(pattern, graph, is_part).match()
 
@@ -144,7 +144,7 @@ class _Matcher:
         return self.best
 
     def _fill(self, at: int, places: Places) -> Places | None:
-        """Fills the places from index `at` on; returns the first assignment that works."""
+        """Fills the slots from index `at` on; returns the first assignment that works."""
         self.steps += 1
         if at == len(self.pattern.slots):
             self._note(places, "")
@@ -173,7 +173,7 @@ class _Matcher:
                 yield node
 
     def _is_wired(self, slot: Slot, node: Node, places: Places) -> bool:
-        """Whether a node reads the values of the graph that its place requires, and no others."""
+        """Whether a node reads the values of the graph that its slot requires, and no others."""
         sources: list[Node] = []
         for role, names in slot.reads:
             source = next((places[name] for name in names if name in places), None)

@@ -1,4 +1,4 @@
-"""Defines places for nodes in the pattern of an engine, and the checks of their nodes."""
+"""Defines slots for nodes in the pattern of an engine, and the checks of these nodes."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Slot:
-    """A place for a node.
+    """A slot of a pattern, which one node of a graph may fill.
 
     Attributes:
-        name: name of the place in the pattern.
+        name: name of the slot in the pattern.
         ops: names of the ops that it accepts, without the dialect.
         modes: modes of these ops; empty for any.
         optional: whether a graph may leave it empty.
-        reads: values that the node reads of other places: the operand, or `*` for any one, and the
-            places, the first non-empty one of which counts.
+        reads: values that the node reads of other slots: the operand, or `*` for any one, and the
+            slots, the first non-empty one of which counts.
         names: operands, results and attributes that rules about the graph may use.
         checks: checks in the order in which they are reported.
     """
@@ -58,19 +58,19 @@ class Slot:
     checks: list[Check] = field(default_factory=list[Check])
 
     def fits(self, node: Node) -> bool:
-        """Returns whether the node's op and mode may be in this place."""
+        """Returns whether the node's op and mode may be in this slot."""
         return node.kind in self.ops and (not self.modes or node.mode in self.modes)
 
 
 def slot_of(
     fields: NodeFields, before: Sequence[str], pattern: PatternFields, path: Path, source: Source
 ) -> Slot:
-    """Returns the place that a file describes.
+    """Returns the slot that a file describes.
 
     Args:
-        fields: fields of the place.
-        before: names of the places before it.
-        pattern: name of the pattern that the place belongs to.
+        fields: fields of the slot.
+        before: names of the slots before it.
+        pattern: name of the pattern that the slot belongs to.
         path: path of the fields in the file.
         source: the file.
 
@@ -107,7 +107,7 @@ class _SlotReader:
         return slot
 
     def _common(self, fields_of: Callable[[Any], Any]) -> list[str]:
-        """Returns the names that the ops of the place share."""
+        """Returns the names that the ops of the slot share."""
         first, *others = ({str(one.name) for one in fields_of(cls)} for cls in self.classes)
         return sorted(first.intersection(*others))
 

@@ -44,7 +44,7 @@ def check_known(found: Mapping[str, str], given: Extents, location: str) -> None
     """Checks that a model has all symbolic dimensions that extents are given for.
 
     Args:
-        found: by name, where the model has the dimension, such as `dimension 0 of input 'x'`.
+        found: where the model has each dimension, by name, such as `dimension 0 of input 'x'`.
         given: extents by name.
         location: location of the model.
 
@@ -63,7 +63,7 @@ def check_complete(found: Mapping[str, str], given: Extents, location: str) -> N
     """Checks that all symbolic dimensions of a model have extents.
 
     Args:
-        found: as for `check_known`, without those of inputs whose whole shape is given.
+        found: as for `check_known`, without inputs whose whole shape is given.
         given: extents by name.
         location: location of the model.
 

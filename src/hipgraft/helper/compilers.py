@@ -1,4 +1,4 @@
-"""Child processes that compile, one job at a time; idle ones wait a while for further jobs.
+"""Child processes that compile, one job at a time; idle ones wait a while for more jobs.
 
 `hipgraft.helper.__main__` is the child. It reads jobs from its standard input: a line `WHAT TARGET
 SIZE` and SIZE bytes. It answers each with a line: the exit status of a process for this job alone,
@@ -50,7 +50,7 @@ class Compilers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[_Child] = []
-        # Children are killed when the thread that started them ends, so that one thread starts all.
+        # Children are killed when the thread that started them ends, so one thread starts all.
         self._starter = ThreadPoolExecutor(1)
 
     def run(self, job: Job, abandoned: threading.Event, seconds: float) -> tuple[int, str]:

@@ -19,12 +19,12 @@ _LINE = re.compile(rf"([0-9]{{1,19}}):({_NUMBERS}):({_NUMBERS})")
 
 @dataclass(frozen=True)
 class Override:
-    """What one execution has in place of a tensor's own.
+    """The shape of a tensor in one execution, in place of the graph's.
 
     Attributes:
-        uid: of the tensor.
+        uid: uid of the tensor.
         dims: extents.
-        strides: in elements.
+        strides: strides in elements.
     """
 
     uid: int
@@ -61,7 +61,7 @@ def overridden(document: GraphDocument, overrides: Sequence[Override]) -> GraphD
     """Returns a graph with the shapes of one execution, whose virtual tensors are to be inferred.
 
     Raises:
-        HipgraftError: there is no such tensor, it is virtual, or the rank is another one.
+        HipgraftError: there is no such tensor, it is virtual, or the rank differs.
     """
     wanted = {one.uid: one for one in overrides}
     for uid in wanted.keys() - {tensor.uid for tensor in document.tensors}:

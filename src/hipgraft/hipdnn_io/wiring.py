@@ -209,7 +209,7 @@ def _in_order(
 
 
 def _cycle(waits: dict[int, set[int]]) -> list[int]:
-    """Returns the nodes of one cycle: each remaining node waits for another one."""
+    """Returns the nodes of one cycle: each remaining node waits for another node."""
     path = [next(iter(waits))]
     while True:
         following = min(waits[path[-1]] & waits.keys())

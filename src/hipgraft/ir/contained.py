@@ -101,7 +101,7 @@ def _run(body: Callable[[], str], writer: int, busy_seconds: int | None) -> NoRe
     try:
         faulthandler.disable()
         nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):  # hides what MLIR prints when it crashes
+        for stream in (0, 1, 2):  # hides MLIR's output when it crashes
             os.dup2(nothing, stream)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if busy_seconds is not None:

@@ -71,7 +71,7 @@ class HipgraftError(Exception):
 
     Attributes:
         message: what went wrong, without location.
-        location: where, as MLIR prints locations (`model.mlir:3:7`), or empty.
+        location: the location as MLIR prints it (`model.mlir:3:7`), or empty.
         notes: further lines, printed as `note:`.
         reported: whether a diagnostic handler has already shown the error.
     """

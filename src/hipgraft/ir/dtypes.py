@@ -64,7 +64,7 @@ def strided_array(
     Args:
         flat: array of one dimension, of any type; NumPy cannot stride f8E5M2 itself.
         shape: extents of the view.
-        strides: in elements.
+        strides: strides in elements.
     """
     bits = flat.view(f"V{flat.itemsize}")
     steps = [stride * flat.itemsize for stride in strides]

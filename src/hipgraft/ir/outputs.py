@@ -153,8 +153,8 @@ def write_whole(path: Path, data: bytes) -> None:
 def together() -> Generator[Outputs, None, None]:
     """Makes all outputs of the body appear together when it ends, or none of them.
 
-    They are renamed in the order in which they were written, so a file that refers to another one
-    is written after it. After `abandon`, no file that was written before appears.
+    They are renamed in the order in which they were written, so a file that refers to another file
+    is written after that file. After `abandon`, no file that was written before appears.
 
     Raises:
         HipgraftError: an output cannot be written; the other files stay unchanged.

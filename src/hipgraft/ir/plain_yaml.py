@@ -22,7 +22,7 @@ def load_plain(text: str) -> Any:
     """Returns the only document of a text.
 
     Raises:
-        Exception: of various classes, if the text is not such YAML.
+        Exception: the text is not such YAML; the class of the exception varies.
     """
     return yaml.load(text, _Loader)
 

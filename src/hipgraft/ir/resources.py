@@ -160,7 +160,7 @@ class _Reader:
         return self.data[self.position - 1]
 
     def varint(self) -> int:
-        """Reads a little-endian integer; trailing zeros of its first byte count further bytes."""
+        """Reads a little-endian integer; its first byte's trailing zeros count the other bytes."""
         first = self.data[self.position]
         if first == 0:
             value = int.from_bytes(self.take_at(1, 8), "little")

@@ -1,4 +1,4 @@
-"""Defers signals where an exception of their handlers would do harm."""
+"""Defers signals where an exception of their handlers would cause a crash."""
 
 from __future__ import annotations
 

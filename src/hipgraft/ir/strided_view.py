@@ -148,7 +148,7 @@ class StridedView:
                 last[dim] += (count - 1) * hop
             own = [(count, hop * copied.strides[dim]) for dim, count, hop in walked]
             runs.append(own or [(extent, 0)])
-        # Beyond the end of a dimension, the window would go on in the next row.
+        # Beyond the end of a dimension, the window would continue in the next row.
         fits = all(index < size for index, size in zip(last, copied.shape, strict=True))
         return runs if fits else None
 

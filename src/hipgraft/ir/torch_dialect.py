@@ -72,7 +72,7 @@ def torch_op(name: str, operands: Sequence[ir.Value], results: Sequence[ir.Type]
 
 
 def known_int(value: ir.Value) -> int | None:
-    """Returns the number that a `torch.constant.int` defines; None if `value` is no constant."""
+    """Returns the number that a `torch.constant.int` defines; None if `value` is not a constant."""
     made = value.owner.operation if isinstance(value, ir.OpResult) else None
     if made is None or made.name != "torch.constant.int":
         return None
@@ -145,7 +145,7 @@ def dtype_number(element: str) -> int | None:
     """Returns PyTorch's ScalarType number of an element type, None if it has none.
 
     Args:
-        element: in MLIR's or in torch's spelling (`i64`, `si64`).
+        element: the type in MLIR's or in torch's spelling (`i64`, `si64`).
     """
     name = element.removeprefix("s")
     return next((number for number, known in _DTYPES.items() if known == name), None)

@@ -124,7 +124,7 @@ class PlayerProgram:
         self.workspace_size: int = function("program_workspace_size")(handle)
 
     def variant_name(self, variant: int) -> str:
-        """Returns a variant's extents, as `batch=1`."""
+        """Returns a variant's extents, such as `batch=1`."""
         name = c_char_p()
         call("program_variant_name", self.handle, variant, byref(name))
         return (name.value or b"").decode()
@@ -162,7 +162,7 @@ class PlayerDevice(Closing):
     Args:
         name: `hip:N`, `cuda:N`, or an architecture for a device of host memory.
         library: the driver's library; empty for its usual names.
-        kernels: of a device of host memory; kept alive.
+        kernels: kernels of a device of host memory; kept alive.
 
     Raises:
         PlayerError: there is no such device.
@@ -178,7 +178,7 @@ class PlayerDevice(Closing):
 
     @property
     def architecture(self) -> str:
-        """The device's architecture, as `gfx942`."""
+        """The device's architecture, such as `gfx942`."""
         return function("device_architecture")(self.handle).decode()
 
     def allocate(self, nbytes: int) -> int:
@@ -234,10 +234,10 @@ class PlayerExecutable(Closing):
         """Starts a run on a stream.
 
         Args:
-            addresses: of the inputs, then of the results.
-            variant: which variant.
+            addresses: addresses of the inputs, then of the results.
+            variant: index of the variant.
             workspace: address of `PlayerProgram.workspace_size` bytes.
-            stream: of the device; None is its default stream.
+            stream: a stream of the device; None is its default stream.
 
         Raises:
             PlayerError: an address is missing or misaligned, or the driver fails.
@@ -246,6 +246,6 @@ class PlayerExecutable(Closing):
         call("enqueue", self.handle, variant, stream, pointers, len(addresses), workspace)
 
     def close(self) -> None:
-        """Frees what the executable has alone."""
+        """Frees the resources that only this executable uses."""
         handle, self.handle = self.handle, c_void_p()
         function("executable_destroy")(handle)

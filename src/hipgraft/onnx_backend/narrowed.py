@@ -64,7 +64,7 @@ def narrowed(case: Case, element: str) -> Case | None:
 
 
 def _largest(array: Any) -> float:
-    """Returns the largest finite number of a tensor of f32; 0 of others."""
+    """Returns the largest finite number of a tensor of f32; 0 for other types."""
     if getattr(array, "dtype", None) != np.float32:
         return 0.0
     return float(np.abs(array[np.isfinite(array)]).max(initial=0))

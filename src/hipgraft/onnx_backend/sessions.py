@@ -34,8 +34,9 @@ _LATER = 3
 def check_session(case: Case) -> Outcome:
     """Runs a case in a session, on the CPU.
 
-    A case that ONNX Runtime's own provider refuses, or for which it computes something else than
-    ONNX says, tells nothing about hipgraft's: it is refused, unless hipgraft's is right.
+    A case that ONNX Runtime's own provider refuses, or computes with a result that differs from
+    ONNX's definition, says nothing about hipgraft's provider: the case counts as refused unless
+    hipgraft's result is right.
     """
     # Also for opsets that ONNX has not released.
     os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"

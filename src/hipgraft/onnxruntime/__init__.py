@@ -43,7 +43,7 @@ def register(name: str = "hipgraft") -> None:
     another. The provider is unregistered when the interpreter exits.
 
     Args:
-        name: of the registration, any. If it ends in `.virtual`, the provider also offers GPUs
+        name: any name for the registration. If it ends in `.virtual`, the provider also offers GPUs
             that are absent, to compile for them.
 
     Raises:
@@ -74,7 +74,7 @@ def unregister(name: str = "hipgraft") -> None:
     deleted at any time.
 
     Args:
-        name: as it was registered.
+        name: the registered name.
     """
     import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 

@@ -107,7 +107,7 @@ def summary(
     left: Mapping[int, Left],
     kinds: Mapping[str, Kind],
 ) -> str:
-    """Describes in one line which nodes were taken, and why others were not."""
+    """Describes in one line which nodes were taken, and why the rest was not."""
     before = {number for number, node in enumerate(graph.nodes) if is_group(node)}
     left = {number: one for number, one in left.items() if number not in before}
     nodes = len(graph.nodes) - len(before)

@@ -155,7 +155,7 @@ def handed_on(graph: SessionGraph, group: Sequence[int]) -> dict[int, Left]:
 
 
 def _is_of_extents(node: NodeProto, kinds: Kinds) -> bool:
-    """Whether a node computes few integers from others or from a shape."""
+    """Whether a node computes a few integers from other integers or from a shape."""
     names = node.output if node.op_type in ("Shape", "Size") else (*node.input, *node.output)
     small = (
         kind.element in _INTEGERS and math.prod(kind.shape or ()) <= _FEW

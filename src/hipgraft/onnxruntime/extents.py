@@ -10,9 +10,9 @@ from onnx import NodeProto
 from hipgraft.frontends.symbols import Extents
 from hipgraft.onnxruntime.graph import Kind, SessionGraph, Shape
 
-# Symbols have different extents, so that only what is always equal is equal. The first two are
-# multiples of 32, of which the usual parts of models exist; the last ones are also less than the
-# bounds at which parts of tables end, such as those of positions.
+# Each example gives two extents to the symbols, so that dimensions which are equal in all examples
+# are always equal. The first two examples use multiples of 32, like the common sizes in models; the
+# last one is below the sizes of tables, such as those of positions.
 _EXAMPLES = ((64, 32), (32, 96), (3, 2))
 
 _BROADCAST: Mapping[str, tuple[int, ...]] = {
@@ -37,8 +37,8 @@ class AnyExtents:
 
     Attributes:
         kinds: types for one example of extents.
-        dims: of values of known shapes: an extent that is always the same, or a name. Extents of
-            equal names are equal.
+        dims: dimensions of values of known shapes: a fixed extent, or a name. Dimensions with equal
+            names have equal extents.
     """
 
     kinds: Mapping[str, Kind]

@@ -76,10 +76,10 @@ class SessionGraph:
         self.symbols = _named_symbols(self.model.graph)
 
     def forget_names(self, known: Collection[str]) -> None:
-        """Makes each dimension of the inputs a symbol of its own, and says none of other values.
+        """Gives each dimension of the inputs its own symbol, and drops the names of others.
 
-        In bodies of nodes, what one round hands on to the next may change its shape, so that
-        dimensions of equal names have different extents.
+        In bodies of nodes, a loop-carried value may change its shape, so that dimensions of equal
+        names may have different extents.
 
         Args:
             known: names that stay.
@@ -200,8 +200,8 @@ class SessionGraph:
         """Returns a group as a model, whose nodes are named `NUMBER:NAME`.
 
         Args:
-            group: numbers of nodes in order.
-            infos: types of the values that it reads, and of its results, by name.
+            group: indices of nodes, in order.
+            infos: types of the group's operands and results, by name.
         """
         boundary = self.boundary(group)
         model = onnx.ModelProto(ir_version=self.model.ir_version)

@@ -100,7 +100,7 @@ class Request:
 
     @property
     def kept(self) -> Path:
-        """The graph's file after the answer, if further shapes may occur."""
+        """The graph's file after the answer, if more shapes may occur."""
         return self.file("") / "model.onnx"
 
     @property
@@ -112,7 +112,7 @@ class Request:
 
     @property
     def is_open(self) -> bool:
-        """Whether runs may ask for further shapes."""
+        """Whether runs may request more shapes."""
         return self.options.get("dynamic") == "compile"
 
     @property

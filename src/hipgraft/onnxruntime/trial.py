@@ -49,7 +49,7 @@ class Group:
     """Nodes that form one program.
 
     Attributes:
-        nodes: numbers of the nodes, in order.
+        nodes: indices of the nodes, in order.
         boundary: names of the program's inputs and results, in its order.
         variants: variants of the program, in its order; empty if it is for all extents.
         program: the program.

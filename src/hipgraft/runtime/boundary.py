@@ -250,7 +250,7 @@ def landing(array: Array, tensor: Tensor) -> Array:
 
 
 def unpack(memory: Array, tensor: Tensor, array: Array) -> None:
-    """Copies elements from memory that `landing` returned to the array it was returned for."""
+    """Copies elements from memory that `landing` returned to the array that it replaces."""
     if memory is not array:
         array[...] = _window(memory, tensor)
 

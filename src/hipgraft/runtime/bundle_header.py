@@ -134,12 +134,12 @@ class ProgramFields(Struct, frozen=True):
     variants: list[VariantFields] = field(default_factory=list[VariantFields])
 
     def sections(self) -> list[int]:
-        """Returns the numbers of all sections that the program refers to."""
+        """Returns the indices of all sections that the program refers to."""
         constants = [one.section for one in self.buffers if one.section is not None]
         return [*self.code(), *constants]
 
     def code(self) -> list[int]:
-        """Returns the numbers of the sections that hold code."""
+        """Returns the indices of the sections that hold code."""
         return [*self.objects, *([] if self.host is None else [self.host])]
 
 

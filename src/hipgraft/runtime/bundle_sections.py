@@ -28,7 +28,7 @@ class Sections:
         self._readers: list[Any] = []
 
     def add(self, key: Any, nbytes: int, read: Any) -> int:
-        """Adds a piece of data and returns its number; pieces with equal keys are stored once."""
+        """Adds a piece of data and returns its index; pieces with equal keys are stored once."""
         if key not in self._numbers:
             self._numbers[key] = len(self.extents)
             self.extents.append((self.size, nbytes))
@@ -37,7 +37,7 @@ class Sections:
         return self._numbers[key]
 
     def add_code(self, key: Any, data: bytes) -> int:
-        """Adds an object or a host program and returns its number."""
+        """Adds an object or a host program and returns its index."""
         number = self.add(key, len(data), lambda: data)
         self.code[number] = data
         return number

@@ -41,7 +41,7 @@ _SAFETENSORS_TYPES = {
     "f64": "F64",
     "f8E4M3FN": "F8_E4M3",
     "f8E5M2": "F8_E5M2",
-    # The format has no others of eight bits. The program tells the type anyway.
+    # The format has no other 8-bit types. The program defines the type anyway.
     "f8E4M3FNUZ": "U8",
     "f8E5M2FNUZ": "U8",
     "f8E8M0FNU": "U8",

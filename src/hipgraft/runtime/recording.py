@@ -157,7 +157,7 @@ class Recording:
         architecture: architecture that the objects were compiled for.
         inputs: inputs in the order of the arguments.
         results: results in the order of the arguments.
-        buffers: further memory that the program needs.
+        buffers: additional memory that the program needs.
         objects: code objects, or modules that hold whole graphs.
         kernels: object index and symbol of each kernel.
         commands: commands in the order of their execution.

@@ -150,7 +150,7 @@ class Session(Closing):
     ) -> dict[str, Any]:
         """Runs the program as `run` does, and returns the results by the model's names.
 
-        A result without a name is called by its number, as "0".
+        A result without a name is called by its index, as "0".
         """
         results = self.run(inputs, outputs)
         named = enumerate(self.variants[0].results)

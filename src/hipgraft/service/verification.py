@@ -147,9 +147,10 @@ class Verifier:
         return Verdict("right", parts)
 
     def _samples(self, kernel: Kernel) -> dict[int, int]:
-        """Returns the launches that run only every n-th workgroup: n by the number of the launch.
+        """Returns n, by index, for each launch that runs only every n-th workgroup.
 
-        Only the last launch can be sampled, because others read what a launch stores.
+        Only the last launch can be sampled, because later launches read the results of earlier
+        ones.
         """
         counts = [count.instructions for count in CountedCostModel(_SAMPLE).counts(kernel)]
         if sum(counts) <= self._budget:

@@ -87,7 +87,7 @@ class BlockCosts:
     Args:
         model: model of the time of groups.
         program: program of the block.
-        numbers: numbers of the block's ops in the program.
+        numbers: indices of the block's ops in the program.
         times: known times, by the group's ops in the program.
     """
 

@@ -62,9 +62,9 @@ class _Leaf:
     """An operand that is stored, in the order of the product.
 
     Attributes:
-        base: what it is a window on.
+        base: the tensor that the operand is a window on.
         view: the window, with extents of 1 where it is broadcast.
-        blocks: of each dim of the factor, how many elements share one of the leaf.
+        blocks: for each dim of the factor, how many elements share one element of the leaf.
     """
 
     base: ir.Value
@@ -88,13 +88,13 @@ class _Node:
 
 
 def raise_view(op: ir.Operation) -> bool:
-    """Moves the view between a product and what dequantizes its right factor before the latter.
+    """Moves a view of a product's right factor before the ops that dequantize the factor.
 
     Args:
         op: a product.
 
     Returns:
-        Whether its factor is dequantized, by ops in its own order now.
+        Whether ops dequantize the factor, now in its own order.
 
     Raises:
         Declined: strides cannot express the order of an operand, or rows are contiguous.
@@ -156,7 +156,7 @@ def _repeats(value: ir.Value) -> bool:
 
 
 def _is_pointwise(op: ir.Operation) -> bool:
-    """Whether an op computes elements for one reader, whatever their positions are."""
+    """Whether an op computes elements for one reader, independent of their positions."""
     is_pointwise = op.name == hipdnn.PointwiseOp.OP_NAME and mode_of(op) != "gen_index"
     return is_pointwise and len(readers(op.results[0])) == 1
 

@@ -26,7 +26,7 @@ class Region:
     offset: int = 0
 
     def at(self, offset: int) -> Region:
-        """Returns the region `offset` bytes further on."""
+        """Returns the region that starts `offset` bytes later."""
         return Region(self.root, self.offset + offset)
 
     @property

@@ -19,7 +19,7 @@ class Launch:
 
     Attributes:
         size: bytes of the results that need memory.
-        reads: the numbers of the launches whose results it reads, directly or by views.
+        reads: the indices of the launches whose results it reads, directly or by views.
         held: whether a result is returned, so that it is live until the end.
     """
 
@@ -45,7 +45,8 @@ def late_order(launches: Sequence[Launch]) -> list[int]:
 
     It does if the results are larger than the operands that nothing reads afterwards.
     """
-    # A launch that moved before another has the other's key up to the end, and then its own number.
+    # If a launch moves before another launch, its key is that launch's key with its own index
+    # inserted before `_END`.
     keys: list[tuple[int, ...]] = [(number, _END) for number in range(len(launches))]
     readers: dict[int, list[int]] = defaultdict(list)
     for number, launch in enumerate(launches):

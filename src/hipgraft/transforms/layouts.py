@@ -49,8 +49,8 @@ class Layouts:
     """The layouts of a block's tensors, as a cut of least cost.
 
     Attributes:
-        last: results of graphs that are to be stored channels last.
-        gains: of these, seconds that the convolutions that read them gain.
+        last: results of graphs to store channels last.
+        gains: seconds that each of these results saves in the convolutions that read it.
         kept: results that stay channels first although a convolution would gain, and why.
     """
 
@@ -63,7 +63,7 @@ class LayoutCosts:
     """The seconds that graphs take longer in one layout or the other.
 
     Args:
-        gpu: that graphs run on.
+        gpu: GPU that runs the graphs.
     """
 
     def __init__(self, gpu: Gpu):
@@ -72,7 +72,7 @@ class LayoutCosts:
         self._model = Roofline(gpu)
 
     def choose(self, graphs: Sequence[ir.Operation]) -> Layouts:
-        """Returns the layouts of least cost for what graphs yield; channels first of equals."""
+        """Returns the layouts of least cost for the results of graphs; prefers channels first."""
         found = Layouts()
         containers = [hipdnn.GraphOp(op) for op in graphs]
         images = {graph.operation: self._image(graph) for graph in containers}
@@ -309,7 +309,7 @@ class LayoutCut:
 
     def last(self) -> set[ir.Value]:
         """Returns the tensors to store channels last: as few as possible of all best choices."""
-        # The second part is what reaches the sink: the smallest of all such sets.
+        # The second part of the cut reaches the sink, and is the smallest such set.
         last = cast(set[ir.Value], self._cut(self._graph, self._FIRST, self._LAST)[1][1])
         return {value for value in last if value != self._LAST}
 

@@ -117,7 +117,7 @@ class _Placer:
         return _Placement(tuple(order), tuple(offsets[i] for i in range(len(offsets))), size)
 
     def improve(self, best: _Placement, goal: int) -> _Placement:
-        """Repeatedly moves a highest buffer, or one live beside it, forward in the order.
+        """Repeatedly moves a highest buffer, or one live at the same time, forward in the order.
 
         A move is kept if the plan is no worse, so that several moves can gain together. The result
         is deterministic.

@@ -1,4 +1,4 @@
-"""Norms in the shape of the tensor that their operand is a view of."""
+"""Moves norms to the shape of the tensor that their operand views."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hipgraft.transforms.recognition.values import window
 
 
 def can_have_shape(op: ir.Operation, seen: StridedView, shape: Shape) -> bool:
-    """Whether a norm computes the same in another shape, whose last dims are those it normalises.
+    """Whether a norm computes the same in another shape that ends in the dims it normalises.
 
     Args:
         op: the norm.
-        seen: what its operand shows of a tensor.
-        shape: of that tensor.
+        seen: the window of its operand on a tensor.
+        shape: shape of that tensor.
     """
     own, scale = shape_of(op.results[0]), shape_of(op.operands[1])
     dims = _without_leading_ones(scale)

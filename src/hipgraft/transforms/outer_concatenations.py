@@ -23,7 +23,7 @@ from hipgraft.transforms.written_order import order_for
 # Kernels access these without delay in any order, in less time than a launch takes.
 _MOST_BYTES = 1 << 18
 
-# Ops whose kernels read operands in any order. Those of convolutions need a certain one.
+# Ops whose kernels read operands in any order. Convolutions need a certain order.
 _ANY_ORDER = frozenset(
     {"hipdnn.pointwise", "hipdnn.reduction", "hipdnn.matmul", "hipdnn.yield", "arith.constant"}
 )
@@ -60,10 +60,7 @@ class Concatenation:
 
 
 def inner_concatenation(op: ir.Operation) -> Concatenation | None:
-    """Returns a fallback whose operands are no contiguous parts of what it concatenates.
-
-    None if it does anything else.
-    """
+    """Returns a fallback that only concatenates, into parts that are not contiguous; else None."""
     container = hipdnn.FallbackOp(op)
     body = [each.operation for each in container.body.operations]
     if {each.name for each in body} != set(_BODY) or len(container.outputs) != 1:
@@ -79,7 +76,7 @@ def _check_parts(found: Concatenation) -> None:
     """Checks that the operands can be written, and the result read, with the dim outermost.
 
     Raises:
-        Declined: that is not so, or it would cost more than the copy.
+        Declined: the op has another form, or the rewrite would cost more than the copy.
     """
     container, name = found.container, found.container.OP_NAME
     result = container.outputs[0]

@@ -63,7 +63,7 @@ class Grouping:
 
     @classmethod
     def of(cls, groups: Sequence[Group], reads: Reads = plain_reads) -> Grouping:
-        """Returns a grouping of finished groups, which no further op can join."""
+        """Returns a grouping of finished groups, which no other op can join."""
         made = cls(reads)
         made.groups.extend(groups)
         for group in groups:
@@ -299,12 +299,12 @@ def make_graph(
     """Makes the `hipdnn.graph` of a group; returns its results.
 
     Args:
-        group: copied into the graph.
-        inputs: what it reads, views among them.
-        outputs: what is read of it.
-        name: of the graph.
-        engine: of the graph.
-        type_inside: the type that a value has in the graph if it is no output.
+        group: ops that are copied into the graph.
+        inputs: values that the group reads, including views.
+        outputs: results of the group that other ops read.
+        name: name of the graph.
+        engine: engine of the graph.
+        type_inside: the type that a value has in the graph if it is not an output.
     """
     location = ir.Location.fused([op.location for op in group.ops])
     strides, offsets = operand_layouts(inputs)

@@ -103,7 +103,7 @@ def _parted(op: ir.Operation) -> PartedProduct | None:
 
 
 def _only_pointwise(value: ir.Value) -> ir.Operation | None:
-    """Returns the elementwise op that alone reads a value; None if there are others or none."""
+    """Returns the elementwise op that is a value's only reader; None if there is no such op."""
     found = readers(value)
     return found[0] if len(found) == 1 and mode_of(found[0]) is not None else None
 
@@ -117,7 +117,7 @@ def _is_by_column(op: ir.Operation, shape: tuple[int, ...]) -> bool:
 
 
 def _width(view: ir.Operation, columns: int) -> int:
-    """Returns how many whole columns a view of a row-major matrix shows; 0 if it shows others."""
+    """Returns how many whole columns a view of a row-major matrix shows; 0 for other views."""
     if view.name != hipdnn.ViewOp.OP_NAME:
         return 0
     seen = window(view.results[0])[1]
@@ -131,13 +131,13 @@ def _width(view: ir.Operation, columns: int) -> int:
 
 
 def _within_part(seen: StridedView, columns: int, width: int) -> StridedView:
-    """Returns what a window on all columns shows of the part that holds it."""
+    """Returns a window on all columns as a window on the part that holds it."""
     strides = tuple(step // columns * width if step >= columns else step for step in seen.strides)
     return StridedView(seen.shape, strides, seen.offset // columns * width)
 
 
 def _are_elementwise(views: Sequence[ir.Operation]) -> bool:
-    """Whether elementwise ops, and only these, read what views show, without repeating it."""
+    """Whether only elementwise ops read the views' elements, without repeating them."""
     shown = [(view.results[0], op) for view in views for op in readers(view.results[0])]
     return bool(shown) and all(
         op.name == hipdnn.PointwiseOp.OP_NAME and shape_of(op.results[0]) == shape_of(value)

@@ -34,8 +34,8 @@ class SubpixelConvolution:
 
     Attributes:
         op: `hipdnn.conv_dgrad`.
-        low: of each spatial dim, the first element of `dy` that adds to `dx[0]`, at most 0.
-        taps: of each spatial dim, the number of elements of `dy` that add to an element of `dx`.
+        low: for each spatial dim, the first element of `dy` that adds to `dx[0]`, at most 0.
+        taps: for each spatial dim, the number of elements of `dy` that add to an element of `dx`.
         high: zeros after the last element of `dy`.
     """
 
@@ -53,7 +53,7 @@ class SubpixelConvolution:
 
 
 def subpixel_convolution(op: hipdnn.ConvDgradOp, most_bytes: int) -> SubpixelConvolution | None:
-    """Returns the convolution to compute instead of `op`; None if its filters are no constant.
+    """Returns the convolution to compute instead of `op`; None if its filters are not constant.
 
     Raises:
         Declined: there is no such convolution, or `op` takes less time.

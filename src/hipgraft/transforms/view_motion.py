@@ -100,7 +100,7 @@ def raise_reshape(op: ir.Operation) -> bool:
     """Computes elementwise ops in the shape of a view that adds dimensions of extent 1 to them.
 
     The view is the only reader, and its own readers broadcast it: they can then share a kernel with
-    the ops. The ops stay if they share one with what computes their operands.
+    the ops. The ops stay if they share one with the producers of their operands.
     """
     maker = defining_op(op.operands[0]) if _is_view(op) else None
     moved = [] if maker is None else _apart(maker)
@@ -148,7 +148,7 @@ def _in_shape(op: ir.Operation, shape: Shape, made: Mapping[ir.Value, ir.Value])
     Args:
         op: the op.
         shape: the new shape of its result.
-        made: what replaces the operands that are in the new shape already.
+        made: replacements of the operands that already have the new shape.
     """
     shown: dict[ir.Value, tuple[ir.Value, StridedView]] = {}
     for value in op.operands:
@@ -241,12 +241,12 @@ class ViewMotion:
         own = (self._levels.get(value, _NO_LEVEL) for value in op.operands if _joins(op, value))
         if best is None or best.level <= max(own, default=_NO_LEVEL):
             return None
-        # The kernel of an operand that is computed earlier than others cannot compute the op.
+        # An op cannot join the kernel of one operand if another operand is computed later.
         last = max(self._levels.get(_base(value), _NO_LEVEL) for value in op.operands)
         return best if best.level == last else None
 
     def _reduced(self, op: ir.Operation) -> _Viewed | None:
-        """Returns what a reduction or norm views of elementwise ops, to share their kernel."""
+        """Returns the elementwise result that a reduction or norm views, to share its kernel."""
         viewed = self._viewed(op.operands[0])
         owner = None if viewed is None else defining_op(viewed.base)
         if viewed is None or owner is None or owner.name not in ELEMENTWISE:

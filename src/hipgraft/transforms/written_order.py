@@ -25,7 +25,7 @@ def written_strides(tensor: StridedView, window: StridedView) -> list[int] | Non
         window: window on all of the storage, each element once.
 
     Returns:
-        A stride for each dimension; None if the tensor or the window is no such thing, or the
+        A stride for each dimension; None if the tensor or the window has another form, or the
         window splits a dimension.
     """
     stored, dims = tensor.storage_order(tensor.shape), window.storage_order(tensor.shape)
@@ -44,7 +44,7 @@ def write_in_order(copied: ir.Value, op: ir.Operation) -> ir.Value:
     """Lets the container that yields what `op` copies write it in the copy's order; returns it.
 
     Raises:
-        Declined: `copied` is no permutation of a container's result that only `op` reads.
+        Declined: `copied` is not a permutation of a container's result that only `op` reads.
     """
     if view_of(copied) is None:
         raise Declined("no-window", f"'{op.name}' op copies a whole tensor")
@@ -65,7 +65,7 @@ def order_for(
         op: the copy, for messages.
 
     Raises:
-        Declined: `seen` is no permutation of a container's result that only `op` reads.
+        Declined: `seen` is not a permutation of a container's result that only `op` reads.
     """
     base, _ = window(copied)
     owner = base.owner

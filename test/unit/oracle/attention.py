@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 def alibi_slopes(heads: int) -> list[float]:
-    """A geometric series for 2ⁿ heads; others fill up from the series of twice as many heads."""
+    """A geometric series for 2ⁿ heads; more heads use the series of twice as many heads."""
     power = 2 ** math.floor(math.log2(heads))
     slopes = [2 ** (-8 / power * (head + 1)) for head in range(power)]
     if power < heads:

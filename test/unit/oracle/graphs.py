@@ -18,7 +18,7 @@ from oracle.pointwise import MODES
 Array = NDArray[np.float64]
 Json = dict[str, Any]
 
-_EPSILON = 1e-5  # of gradients that get neither statistics nor an epsilon
+_EPSILON = 1e-5  # the epsilon of gradients that get neither statistics nor an epsilon
 
 
 class NoOracleError(Exception):

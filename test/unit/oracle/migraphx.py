@@ -1,8 +1,8 @@
 """The migraphx dialect in NumPy, from the definitions of its operations.
 
 Reads modules with the bindings only: types and attributes are taken apart here once more, so
-that nothing of the project's own reading is trusted. Values are logical arrays; memory is what
-the strides of a function's type say.
+that nothing of the project's own reading is trusted. Values are logical arrays; their memory
+follows the strides in the function's type.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ _F4 = np.array(
 
 
 def _packed(values: Array, defined: Array) -> tuple[Array, Array]:
-    """Two elements a byte, the first in the low half; bytes are defined as a whole."""
+    """Packs two elements per byte, the first in the low half; a byte is defined as a whole."""
     if values.dtype == ml_dtypes.float4_e2m1fn:
         codes = values.view(np.uint8) & 15
     else:
@@ -125,7 +125,7 @@ def _packed(values: Array, defined: Array) -> tuple[Array, Array]:
 
 
 class Op:
-    """An operation with what its formula needs."""
+    """An operation with the inputs of its formula."""
 
     def __init__(self, operation: ir.Operation, operands: list[Array], block: Callable[..., Any]):
         self.operation = operation
@@ -265,7 +265,7 @@ def _convert(op: Op) -> Array:
 
 
 def _pooling(op: Op) -> Array:
-    """Each window by itself, cut at the input's ends."""
+    """Pools one window at a time, cropped at the input's ends."""
     reduced = _POOLED[op.get("mode")]
     (x,), stride, padding = op.operands, op.get("stride"), op.get("padding")
     length = op.get("length") or op.get("lengths")
@@ -324,7 +324,7 @@ _FEATURE_BITS = {"causal": 2, "sliding_window": 8, "splitkv": 16}
 
 
 def _attention(op: Op) -> tuple[Array, Array]:
-    """Key by key what has weight; then a softmax over each chunk of the keys."""
+    """Masks the scores key by key, then computes a softmax over each chunk of the keys."""
     counts = op.get("operandSegmentSizes", [1, 1, 1, 0, 0, 0])
     q, k, v, *rest = op.operands
     inputs, rest = rest[: counts[3]], [one.astype(np.int64) for one in rest[counts[3] :]]
@@ -439,7 +439,7 @@ def _rounded(value: Array, kind: Kind) -> Array:
     if kind.packed and not kind.is_float:  # the low 4 bits
         code = shaped.astype(np.int64) & 15
         return (code if kind.element[0] == "u" else (code ^ 8) - 8).astype(kind.dtype)
-    # NumPy knows no direct way from f64 to some of the small types.
+    # NumPy has no direct conversion from f64 to some of the small types.
     return (
         shaped.astype(np.float32) if kind.is_float and kind.element != "f64" else shaped
     ).astype(kind.dtype)
@@ -495,7 +495,7 @@ def kernels(module: ir.Module) -> list[ir.Operation]:
 
 
 def evaluate(function: ir.Operation, memory: Sequence[Array]) -> list[tuple[Array, Array]]:
-    """Runs a function on memory; returns the memory of each result and what of it is defined."""
+    """Runs a function on memory; returns each result's memory, and which elements are defined."""
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     arguments = [
         Kind.of(str(kind)).read(array) for kind, array in zip(signature.inputs, memory, strict=True)

@@ -73,7 +73,7 @@ def correct_blocks(module: ir.Module, target: Target, *, is_free: bool) -> bool:
 
 
 def _array(op: ir.Operation, name: str) -> list[int]:
-    """Returns a field of an op's configuration; of a basis, the counts along the loops."""
+    """Returns a field of an op's configuration; for a basis, the counts along the loops."""
     found = re.search(rf"\b{name} = \[+([\d, ]*)\]", str(op.attributes.get(_CONFIG)))
     return [int(one) for one in found[1].split(",") if one.strip()] if found else []
 

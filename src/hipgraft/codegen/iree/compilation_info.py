@@ -1,4 +1,4 @@
-"""Attributes that tell IREE how to compile a dispatch, in place of its own choice."""
+"""Attributes that override how IREE compiles a dispatch."""
 
 from __future__ import annotations
 

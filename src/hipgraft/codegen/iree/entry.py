@@ -119,7 +119,7 @@ def is_dynamic(kind: ir.FunctionType) -> bool:
     """Whether a function takes or returns tensors of dynamic shapes.
 
     Raises:
-        CodegenError: an operand or result is no ranked tensor.
+        CodegenError: an operand or result is not a ranked tensor.
     """
     for side, types in (("operand", kind.inputs), ("result", kind.results)):
         for index, type_ in enumerate(types):

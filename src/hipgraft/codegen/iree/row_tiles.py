@@ -1,6 +1,6 @@
 """Assigns wavefronts to the rows of row reductions such as softmax.
 
-IREE 3.13.0 assigns each row to one work item if the row's length is no multiple of the wavefront
+IREE 3.13.0 assigns each row to one work item if the row's length is not a multiple of the wavefront
 size. Long rows then take minutes to compile and spill registers, and few rows leave most lanes
 idle.
 """

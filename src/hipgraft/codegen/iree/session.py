@@ -24,7 +24,7 @@ PROGRAM = "hipgraft"
 _MAX_REPORTED_ERRORS = 3
 _MAX_ERROR_CHARACTERS = 200
 
-# `-:3:12: `, a location in generated text, which means nothing to the user.
+# `-:3:12: `, a location in generated text, which is meaningless to the user.
 _LOCATION = re.compile(r"^\S+:\d+:\d+: ")
 
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(

@@ -20,11 +20,12 @@ from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import bit_width
 
-# What a lane reads of a row at once, and in each iteration.
+# Elements of a row that a lane reads at once, and in each iteration.
 _AT_ONCE = 4
 _PASSED_BITS = 128
 
-# Wavefronts share a sum, up to so many, if there are fewer of them for each compute unit.
+# Wavefronts share a sum, up to `_MOST_SHARING` of them, if a compute unit would have fewer
+# wavefronts than this.
 _WAVEFRONTS_PER_UNIT = 4
 _MOST_SHARING = 16
 _CUDA_UNITS = 132

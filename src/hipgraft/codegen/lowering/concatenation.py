@@ -2,8 +2,8 @@
 
 IREE copies the operands to another storage order, concatenates them there and copies the result
 back. This lowering selects each element of the result from the operands, in one dispatch, and
-computes operands that are elementwise ops, slices, or concatenations. It stores what other ops of
-the container compute, except halves of the last dim, as those of rotary embeddings.
+computes operands that are elementwise ops, slices, or concatenations. It stores the results of the
+container's other ops, except halves of the last dim, as in rotary embeddings.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _concatenated(op: ir.Operation, lowering: Lowering, copier: VerbatimCopier) 
 def _stored_parts(
     op: ir.Operation, lowering: Lowering, copier: VerbatimCopier
 ) -> tuple[list[Elements], int] | None:
-    """Returns the operands and the dim, and stores what other ops of the container compute.
+    """Returns the operands and the dim, and stores the results of the container's other ops.
 
     None if the operands are contiguous parts of the result, which these ops can write themselves.
     """
@@ -115,7 +115,7 @@ def _is_packed(part: Elements) -> bool:
 def _costs_a_launch(parts: Sequence[Elements]) -> bool:
     """Whether contiguous parts take a launch anyway, which can copy all of them.
 
-    What produces a whole tensor may write it where it is read, so that no launch copies it.
+    The producer of a whole tensor may write it where it is read, so that no launch copies it.
     """
     whole = [part for part in parts if _is_packed(part) and not part.is_window]
     elements = sum(math.prod(part.shape) for part in whole)

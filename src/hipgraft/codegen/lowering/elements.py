@@ -1,7 +1,7 @@
 """Values of a container whose elements are computed where they are read.
 
-IREE stores what a gather reads. The elements of a part of a concatenation are cheaper to compute
-again: those of elementwise ops, slices, and concatenations of what a container reads.
+IREE stores the operand of a gather. Recomputing the elements of a concatenation's part is cheaper
+if the part is an elementwise op, a slice, or a concatenation of the container's operands.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Source:
 
     Attributes:
         lowering: the lowering of the container.
-        store: stores what other ops of the container compute, and returns the stored tensor; None
+        store: stores the result of another op of the container, and returns the stored tensor; None
             to read the lowered forms of such values.
     """
 
@@ -45,7 +45,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Elements:
-    """What computes a value's elements.
+    """A function that computes a value's elements.
 
     Attributes:
         shape: extents of the value.

@@ -258,7 +258,7 @@ def _quantized_float(
         ratio = scalars.op("arith.addf", ratio, scalars.cast(shift, "f32"))
     form = FORMATS.get(kind.signless)
     if form is not None:
-        # As for integers, numbers out of range become the largest number.
+        # Numbers out of range become the largest number, as they do for integers.
         bound = largest_finite(kind.signless)
         high = scalars.constant(bound, "f32")
         low = scalars.constant(-bound, "f32")

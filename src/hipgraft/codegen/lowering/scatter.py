@@ -2,7 +2,8 @@
 
 IREE adds one element after the other in a single workgroup, because several may have the same
 index: 13,264 rows of 16 f32 elements take 22 ms on gfx942, by estimate. Here each result looks for
-its elements among all. That is more work, but done by all compute units. Where elements overwrite
+    its elements among all elements. That is more work, but all compute units share it. Where
+    elements overwrite
 each other, as in the unpooling of windows that overlap, the last one is kept.
 """
 
@@ -33,8 +34,8 @@ _MOST_ROWS = 1 << 18
 _MOST_ITEMS = 1 << 20
 _LEAST_STEPS = 16
 
-# A quarter of these comparisons took 0.5 ms on an H200. Beyond them IREE's scatter is faster, which
-# keeps any of the elements that overwrite each other.
+# A quarter of these comparisons took 0.5 ms on an H200. With more of them, IREE's scatter is
+# faster; it keeps any of the elements that overwrite each other.
 _MOST_COMPARISONS = 1 << 34
 
 _NUMBERS = "i32"
@@ -54,7 +55,7 @@ def lower_scatter(
 
     Args:
         op: a `torch.aten.scatter_reduce.two` or `torch.aten.scatter.src`.
-        lowering: of the container.
+        lowering: lowering of the container.
         copier: holds the op's operands.
     """
     dim = known_int(op.operands[1])
@@ -156,15 +157,16 @@ def _reduced(
     """Emits, for each result, the reduction of the elements whose index is that of the result.
 
     Args:
-        lowering: of the container.
+        lowering: lowering of the container.
         form: shape [..., N, ...] and element type of the results.
         index: indices in `dim` [..., E, ...].
         sources: tensors of the shape of `index`.
         dim: the dim of N and E.
         mode: mode of the reduction, whose neutral value is the result if there are no elements.
-        combine: its arithmetic.
-        value: emits what is reduced, from the elements of the sources and the number of elements
-            of a part: the loop over parts is that of `form.rank`, that over elements the next.
+        combine: arithmetic of the reduction.
+        value: emits the element to reduce from the elements of the sources and the number of
+            elements of a part. The loop over parts is number `form.rank`; the loop over elements
+            follows.
     """
     emitter, accumulator = lowering.emitter, form.element
     rank, count = form.rank, index.shape[dim]

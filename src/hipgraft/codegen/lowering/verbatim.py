@@ -86,7 +86,7 @@ class VerbatimCopier:
         """Returns the operand `x` of an `op(x, dim, ...)`, and its dim.
 
         None if the dim is unknown or there is none, and for unsigned elements, whose signedness the
-        lowered form does not tell.
+        lowered form loses.
         """
         dim = known_int(op.operands[1])
         if dim is None:

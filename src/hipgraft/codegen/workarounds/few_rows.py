@@ -1,4 +1,4 @@
-"""Products of few rows of 16-bit elements on targets that IREE gives instructions they lack."""
+"""Products of few rows of 16-bit elements, compiled to instructions that the target lacks."""
 
 from __future__ import annotations
 

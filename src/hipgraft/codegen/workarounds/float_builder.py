@@ -69,7 +69,7 @@ class FloatBuilder:
         return self.compare("equal", a, self.number(value))
 
     def rounded(self, a: ir.Value) -> ir.Value:
-        """Builds the integer next to a number of f64 below 2**51."""
+        """Builds the nearest integer of an f64 number below 2**51."""
         return self.sub(self.add(a, self.number(_ROUND)), self.number(_ROUND))
 
     def power(self, x: ir.Value, exponent: int) -> ir.Value:
@@ -121,8 +121,8 @@ def functions(
     """Returns the ops that have one of the names.
 
     Args:
-        module: after torch ops were lowered.
-        names: of ops on scalars.
+        module: module after torch ops were lowered.
+        names: names of ops on scalars.
         only_constants: only those that the compiler evaluates, because they compute from constants.
     """
     found = [op for op in walk(module.operation) if op.name in names]

@@ -52,7 +52,7 @@ def _half_pi() -> list[float]:
 
 
 def _sine(build: FloatBuilder, x: ir.Value, terms: int, quarters: int) -> ir.Value:
-    """The sine of an angle and of as many quarter turns, in f64, by `terms` terms of its series."""
+    """The sine of an angle plus `quarters` quarter turns, in f64, by `terms` of its series."""
     turns = build.rounded(build.mul(x, build.number(2 / pi)))
     angle = x
     for part in _half_pi():
@@ -146,7 +146,7 @@ def _log1p(build: FloatBuilder, x: ir.Value) -> ir.Value:
     if build.type.width < 64:
         return build.op("math.log1p", x)
     above = build.add(x, _one(build))
-    # The quotient makes good for what the sum has lost.
+    # The quotient compensates for the rounding of the sum.
     lost = build.div(x, build.sub(above, _one(build)))
     near = build.select(build.equals(above, 1.0), x, build.mul(build.op("math.log", above), lost))
     return build.select(build.exceeds(x, 2.0**53), build.op("math.log", x), near)
@@ -157,7 +157,7 @@ def _one(build: FloatBuilder) -> ir.Value:
 
 
 def _atan(build: FloatBuilder, x: ir.Value) -> ir.Value:
-    """By the series about 0, of an angle less one of a quarter or an eighth turn."""
+    """Computes atan by its series about 0, after subtracting an eighth or a quarter of a turn."""
     size, one = build.op("math.absf", x), _one(build)
     is_steep, is_middle = (build.exceeds(size, tan(limit * pi / 8)) for limit in (3, 1))
     steep = build.div(build.number(-1.0), size)
@@ -208,7 +208,7 @@ def _from_ends(build: FloatBuilder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 
 def _erf(build: FloatBuilder, x: ir.Value) -> ir.Value:
-    """By the series about 0, and by the complement at a distance from it."""
+    """Computes erf by its series near 0, and by its complement elsewhere."""
     size, one = build.op("math.absf", x), _one(build)
     square = build.mul(x, x)
     series = [2 / sqrt(pi) * (-1) ** i / factorial(i) / (2 * i + 1) for i in range(20)]
@@ -232,7 +232,8 @@ def _ratio(x: float) -> float:
 def _complement() -> list[float]:
     """Returns the approximation of `log(erfc(x)) + x * x` by Chebyshev polynomials of 2 / (2 + x).
 
-    They are of x from 0.85 to 6, and 24 of them have an error of less than two last bits.
+    The approximation is for x from 0.85 to 6; 24 polynomials have an error of less than two last
+    bits.
     """
     count = 24
     low, high = (_ratio(end) for end in (_FARTHEST, _NEAREST))

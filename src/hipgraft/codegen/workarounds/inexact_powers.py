@@ -100,7 +100,7 @@ def _is_whole(build: FloatBuilder, x: ir.Value) -> ir.Value:
 
 
 def _is_integer(build: FloatBuilder, x: ir.Value, y: ir.Value, power: ir.Value) -> ir.Value:
-    """Whether a power is an integer that f64 tells from the next."""
+    """Whether an exponent is an integer that f64 distinguishes from the next one."""
     whole = logic("arith.andi", _is_whole(build, x), build.exceeds(y, 0.5))
     is_exact = build.compare("greater", build.number(_EXACT), power)
     return logic("arith.andi", logic("arith.andi", whole, _is_whole(build, y)), is_exact)
@@ -125,7 +125,7 @@ def _log2(build: FloatBuilder, size: ir.Value, terms: int) -> ir.Value:
 
 
 def _exp2(build: FloatBuilder, x: ir.Value, terms: int) -> ir.Value:
-    """Two to the power of a number; of none, any number."""
+    """Two to the power of a number; any result for NaN."""
     for name, limit in (("arith.maxnumf", -_FAR), ("arith.minnumf", _FAR)):
         x = build.op(name, x, build.number(limit))
     whole = build.rounded(x)

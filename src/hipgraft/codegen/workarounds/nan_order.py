@@ -60,7 +60,7 @@ def _comparison(op: ir.Operation) -> ir.Operation | None:
     """Returns the comparison of floats in a sort, or in a search for a row's extreme."""
     if op.name in ("iree_linalg_ext.sort", "iree_linalg_ext.arg_compare"):
         return _made_by(_yielded(op)[0], "arith.cmpf")
-    # A maximum whose position nothing reads, as in softmax, is fused with what surrounds it.
+    # A maximum whose position nothing reads, as in softmax, is fused with the ops around it.
     if op.name != "linalg.generic" or len(op.results) != 2 or not list(op.results[1].uses):
         return None
     value, index = (_made_by(one) for one in _yielded(op))

@@ -46,7 +46,7 @@ def _overwrites(op: ir.Operation) -> bool:
 
 
 def _widen_updates(op: ir.Operation) -> None:
-    """Gives the updates of one element, and what they overwrite, a last dimension of extent 1."""
+    """Gives one-element updates, and the tensor they overwrite, a last dimension of extent 1."""
     updates, indices, init = op.operands
     with ir.InsertionPoint(op), op.location:
         wide = _with_unit_dim(init)

@@ -1,4 +1,4 @@
-"""Tensors filled with elements of 64 bits, of which several others are made."""
+"""Tensors filled with 64-bit elements, from which several other tensors are derived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products that are stored beside what loops with several results compute from them."""
+"""Products that are stored together with further results of a loop computed from them."""
 
 from __future__ import annotations
 

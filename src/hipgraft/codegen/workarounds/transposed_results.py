@@ -22,7 +22,7 @@ TRANSPOSED_RESULTS = Workaround(
 
 @TRANSPOSED_RESULTS.avoids
 def is_one_of_several(value: Tensor, target: Target) -> bool:
-    """Whether a value is a result of a loop that has others, in a kernel for an AMD GPU."""
+    """Whether a value is one of several results of a loop, in a kernel for an AMD GPU."""
     return target.kind is TargetKind.AMDGPU and "#" in value.name
 
 

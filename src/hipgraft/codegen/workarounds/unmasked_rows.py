@@ -63,7 +63,7 @@ def with_whole_depth(emitter: Emitter, a: Tensor, b: Tensor) -> tuple[Tensor, Te
 def with_whole_channels(
     emitter: Emitter, x: Tensor, w: Tensor, dim: int, result: Sequence[int], stride: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
-    """Returns the operands of a convolution with channels padded where others would be read.
+    """Returns a convolution's operands, with channels padded where it would read past them.
 
     Args:
         emitter: emitter that receives the ops.

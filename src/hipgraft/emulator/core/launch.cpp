@@ -244,8 +244,8 @@ void set_user_registers(Wave& w, const Launch& launch, const u32* id) {
   if (launch.rsrc2 >> 10 & 1) w.s[n++] = 0;
 }
 
-// Sets what the hardware sets before a wave starts. ENABLE_VGPR_WORKITEM_ID says which of a
-// work-item's positions v0 has; LLVM does not mask the others.
+// Sets the registers that the hardware sets before a wave starts. ENABLE_VGPR_WORKITEM_ID says
+// which of a work-item's positions v0 has; LLVM does not mask the others.
 void set_initial_registers(Wave& w, const Launch& launch, const u32* id) {
   u32 items = launch.block[0] * launch.block[1] * launch.block[2];
   u32 last = launch.rsrc2 >> 11 & 3;

@@ -95,7 +95,7 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
 
 
 def decisive_values(graph: onnx.GraphProto) -> set[str]:
-    """Returns the constant values that decide how many elements others have, and these others."""
+    """Returns the constant values that determine sizes of other values, and these other values."""
     constant = {tensor.name for tensor in graph.initializer} | {""}
     folds: list[NodeProto] = []
     for node in graph.node:
@@ -204,7 +204,7 @@ def _tell_results(graph: onnx.GraphProto, values: Mapping[str, np.ndarray]) -> N
 def _has_types(
     values: _Constants, elements: Mapping[str, int], shapes: Mapping[str, list[int]]
 ) -> bool:
-    """Whether values have the types that inference tells.
+    """Whether values have the inferred types.
 
     The evaluator widens some integers, and adds dimensions to results of `GlobalMaxPool`.
     """

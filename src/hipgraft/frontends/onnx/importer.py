@@ -86,7 +86,7 @@ def import_model(
 
     Args:
         model: as `onnx_model.read_model` returns it; its node names become the locations.
-        path: where the model came from, for errors.
+        path: path of the model, for errors.
         context: context to build in.
         resources: constants that imports into this context share.
 
@@ -119,7 +119,7 @@ def import_model(
 
 
 def _note_elements(function: ir.Operation, model: onnx.ModelProto) -> None:
-    """Records the element types of narrow values, of which the program holds the bits."""
+    """Records the element types of narrow values, which the program holds as bits."""
     for noted in model.metadata_props:
         if noted.key == ELEMENTS:
             note_elements(function, noted.value.split(","))

@@ -56,7 +56,7 @@ from hipgraft.ir.entry_points import ELEMENTS
 _LARGE = 1 << 16  # bytes; larger weights are set aside during shape inference
 _MAPPED = 64 << 20  # bytes; weights in a larger file stay in it
 _MISTAKEN = {"MeanVarianceNormalization": ("axes", [0, 2, 3]), "STFT": ("onesided", 1)}
-"""Default attributes that ONNX's shape inference mistakes for others or misses, by operator."""
+"""By operator, an attribute whose default ONNX's shape inference does not know, and its value."""
 
 
 def read_model(
@@ -78,8 +78,8 @@ def read_model(
         A model of opset 13 or later, functions inlined, nodes named `FILE:NODE`.
 
     Raises:
-        HipgraftError: the file is no valid ONNX model, has an unknown operator or an input with a
-            dynamic dimension; located at the file and node.
+        HipgraftError: the file is not a valid ONNX model, has an unknown operator or an input with
+            a dynamic dimension; located at the file and node.
     """
     model = _parse(path)
     check_opset(model, path)
@@ -352,7 +352,7 @@ def _note_elements(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -
 def _infer_and_fold(
     model: onnx.ModelProto, weights: dict[str, TensorProto], path: Path
 ) -> onnx.ModelProto:
-    """Infers and folds alternately until nothing folds: each fold lets inference go on."""
+    """Infers and folds alternately until nothing folds: each fold lets inference continue."""
     while True:
         settle_scales(model, weights.keys(), infer_types)
         _forget_symbolic_shapes(model.graph)
@@ -372,7 +372,7 @@ def _infer_and_fold(
 
 
 def _forget_symbolic_shapes(graph: onnx.GraphProto) -> None:
-    """Removes unknown and symbolic shapes, which inference would keep although folding tells them.
+    """Removes unknown and symbolic shapes, which inference would keep although folding finds them.
 
     Those of results are declared where the results are; inference does not change others.
     """

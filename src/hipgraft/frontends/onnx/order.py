@@ -1,4 +1,4 @@
-"""The order of the nodes of a graph, and what they read."""
+"""The order of the nodes of a graph, and their operands."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _is_scaled(node: onnx.NodeProto) -> bool:
 
 
 def _is_broken(node: onnx.NodeProto, constants: dict[str, np.ndarray]) -> bool:
-    """Whether a node has constant scales that are no whole numbers."""
+    """Whether a node has constant scales that are not whole numbers."""
     scales = constants.get(node.input[2]) if _is_scaled(node) else None
     crops = any(one.s == b"tf_crop_and_resize" for one in node.attribute)
     return scales is not None and not crops and bool((scales != np.round(scales)).any())

@@ -21,8 +21,8 @@ def read_onnx(
 ) -> ir.Module:
     """Returns a model as a module of `torch.operator "onnx.*"` ops, a function for each variant.
 
-    The file is read anew for each, because extents decide what folds; the variants share their
-    large constants.
+    The file is read anew for each variant, because extents determine which nodes fold; the variants
+    share their large constants.
 
     Args:
         path: the `.onnx` file.

@@ -237,7 +237,7 @@ def _scale(q: Any, scale: float | None) -> float:
 
 
 def multiply_add(a: Any, b: Any, c: Any) -> Any:
-    """Decomposes the fused operator of PyTorch's optimizers, with a further rounding."""
+    """Decomposes the fused operator of PyTorch's optimizers, which adds a rounding."""
     return a * b + c
 
 

@@ -91,7 +91,7 @@ def _norm(
 
 
 def _running(is_better: Callable[[Any, Any], Any]) -> Callable[[Any, int], tuple[Any, Any]]:
-    """Returns the function that computes the best element so far, and the last place that has it.
+    """Returns the function that computes the best element so far, and its last index.
 
     Step k combines each element with the one 2^k before it, so that it stands for 2^(k+1) ones.
     """

@@ -1,11 +1,11 @@
 """The module attribute `iree.export`: compiled kernels, or why there are none.
 
 One kernel function that became a single launch has the prototype's form, an object with the
-properties `kernel`, `workgroup_count`, `workgroup_sizes` and `workgroup_memory`. More is in
-further properties, which the prototype's readers pass over: `function`, `inputs`, `results`,
-`arguments` (the function's argument, inputs first, that each argument of the kernel is), and for
-several launches `steps` and `workspace_size` as in a binary of `hipdnn.executable`. Several code
-objects make an array of objects, several functions a dictionary.
+properties `kernel`, `workgroup_count`, `workgroup_sizes` and `workgroup_memory`. The prototype's
+readers ignore the additional properties: `function`, `inputs`, `results`, `arguments` (the
+function's argument, inputs first, that each argument of the kernel is), and for several launches
+`steps` and `workspace_size` as in a binary of `hipdnn.executable`. Several code objects make an
+array of objects, several functions a dictionary.
 """
 
 from __future__ import annotations

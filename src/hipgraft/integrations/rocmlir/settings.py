@@ -75,8 +75,8 @@ class Settings:
             environment: environment variables.
 
         Raises:
-            HipgraftError: `IREE_DEBUG` or `IREE_DISABLE` is no number, or the file that
-                `IREE_CONFIG` names is no list of flags.
+            HipgraftError: `IREE_DEBUG` or `IREE_DISABLE` is not a number, or the file that
+                `IREE_CONFIG` names is not a list of flags.
         """
         debug = iree_debug if iree_debug >= 0 else _number(environment, "IREE_DEBUG")
         folder = iree_bin or environment.get("IREE_BIN", "")

@@ -8,7 +8,7 @@ namespace hipgraft {
 
 namespace {
 
-// Tables for eight bytes at a time: table k advances a byte by k further bytes.
+// Tables for eight bytes at a time: table k advances a byte by k more bytes.
 struct CrcTables {
   uint32_t entries[8][256];
   CrcTables() {

@@ -52,7 +52,7 @@ typedef struct hipgraft_executable hipgraft_executable;
  * `pointer + (offset + sum(i[d] * strides[d])) * (bytes of an element)`. */
 typedef struct hipgraft_tensor {
   const char *name;         /* the model's name for it, or empty */
-  const char *element_type; /* MLIR's name, as `f16` or `i32` */
+  const char *element_type; /* MLIR's name, such as `f16` or `i32` */
   size_t rank;
   const int64_t *shape;   /* `rank` extents */
   const int64_t *strides; /* `rank` strides, in elements; row-major by default */
@@ -88,7 +88,7 @@ HIPGRAFT_API const char *hipgraft_bundle_metadata(const hipgraft_bundle *bundle)
 
 HIPGRAFT_API size_t hipgraft_bundle_program_count(const hipgraft_bundle *bundle);
 
-/* Gives a program by its index, or the best one for a device of an architecture, as `gfx942`. */
+/* Gives a program by its index, or the best one for an architecture such as `gfx942`. */
 HIPGRAFT_API hipgraft_status hipgraft_bundle_program(const hipgraft_bundle *bundle, size_t index,
                                                      const hipgraft_program **program);
 HIPGRAFT_API hipgraft_status hipgraft_bundle_find(const hipgraft_bundle *bundle,
@@ -105,7 +105,7 @@ HIPGRAFT_API size_t hipgraft_program_variant_count(const hipgraft_program *progr
 HIPGRAFT_API size_t hipgraft_program_input_count(const hipgraft_program *program);
 HIPGRAFT_API size_t hipgraft_program_result_count(const hipgraft_program *program);
 
-/* Gives a variant's extents, as `batch=1, seq=128`; empty if there is only one variant. */
+/* Gives a variant's extents, such as `batch=1, seq=128`; empty if there is only one variant. */
 HIPGRAFT_API hipgraft_status hipgraft_program_variant_name(const hipgraft_program *program,
                                                            size_t variant, const char **name);
 
@@ -120,7 +120,7 @@ HIPGRAFT_API hipgraft_status hipgraft_program_select(const hipgraft_program *pro
                                                      const int64_t *const *shapes,
                                                      size_t *variant);
 
-/* Returns the bytes of memory that a run needs beside inputs, results and constants. */
+/* Returns the bytes of memory that a run needs besides inputs, results and constants. */
 HIPGRAFT_API size_t hipgraft_program_workspace_size(const hipgraft_program *program);
 
 /* ---- Devices --------------------------------------------------------------------------------- */

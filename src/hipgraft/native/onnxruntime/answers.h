@@ -1,4 +1,4 @@
-// The nodes that hipgraft takes of a graph, from the cache or from the helper `hipgraft-serve`.
+// The nodes of a graph that hipgraft takes, from the cache or from the helper `hipgraft-serve`.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ struct Answer {
 // Returns a text as a JSON string.
 std::string quoted(std::string_view text);
 
-// Reads an answer about a graph of a number of nodes. Fails with HIPGRAFT_DAMAGED.
+// Reads an answer about a graph of `node_count` nodes. Fails with HIPGRAFT_DAMAGED.
 Answer read_answer(std::string_view text, size_t node_count);
 
 // Asks which nodes of a model hipgraft takes for an architecture; this compiles them.

@@ -32,7 +32,7 @@ Source read_source(const Graph *graph, const Node *node, const Options &session)
 
 // Makes the node for a fused node. Its bundle is embedded or in a file beside the model. If the
 // option `context` is `recompile`, its sources are written beside the model, too. The node has the
-// constants `kept` as further inputs, so that ONNX Runtime writes them into the model.
+// constants `kept` as additional inputs, so that ONNX Runtime writes them into the model.
 Node *write_context(const Graph *graph, const Node *fused, const Bound &bound,
                     const Options &options, const Options &session,
                     const std::string &architecture, const std::vector<std::string> &kept);

@@ -28,7 +28,8 @@ std::vector<std::string> split(const std::string &text) {
   return parts;
 }
 
-// The GPUs that HIP opens, or only the one that HIPGRAFT_ORT_DEVICE names (in tests), as `cuda:0`.
+// The GPUs that HIP opens, or only the one that HIPGRAFT_ORT_DEVICE names in tests, such as
+// `cuda:0`.
 std::vector<std::shared_ptr<Device>> open_gpus(const Logger *logger) {
   std::vector<std::shared_ptr<Device>> found;
   std::string given = variable("HIPGRAFT_ORT_DEVICE");

@@ -57,8 +57,8 @@ std::string parent_operator(const Graph *graph) {
   return node ? text_of(get<const char *>(api.operator_type, node)) : "";
 }
 
-// Whether dimensions of equal names may have different extents in a graph, as in the body of a Loop,
-// which may change the shapes of what it hands on. A Scan may not.
+// Whether dimensions of equal names may have different extents in a graph, as in the body of a
+// Loop, which may change the shapes of loop-carried values. A Scan may not.
 bool is_nested(const Graph *graph) {
   std::string parent = parent_operator(graph);
   return !parent.empty() && parent != "Scan";
@@ -215,7 +215,7 @@ void Provider::tell(const Answer &answer, const Graph *graph) {
   if (report != options.end()) write_report(report->second);
 }
 
-// Writes what was answered about each graph of the session, bodies before what has them.
+// Writes the answer about each graph of the session, bodies before the graphs that contain them.
 void Provider::write_report(const std::string &path) const {
   std::string text = "{\n\"version\": 2,\n\"graphs\": [";
   const char *separator = "\n";

@@ -43,7 +43,7 @@ struct Provider : ProviderTable {
   const Group &group_of(const Node *fused);
   Bound bind(const Node *fused, const Group &group);
   std::unique_ptr<Compute> make_compute(Bound bound);
-  // Makes the compute of a group of this session, which may get further shapes.
+  // Makes the compute of a group of this session, which may get more shapes.
   std::unique_ptr<Compute> make_growing(Bound bound, const Group &group);
   // Recompiles a node of a compiled model that does not fit this device and release.
   const Group &recompile(const Graph *graph, const Node *node, const std::string &why);

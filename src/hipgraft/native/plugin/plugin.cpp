@@ -123,7 +123,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t
 hipdnnEnginePluginCreate(hipdnnEnginePluginHandle_t *handle) {
   return answered([&] {
     expect("handle", handle);
-    std::string device = variable("HIPGRAFT_PLUGIN_DEVICE");  // set by tests, as `cuda:0`
+    std::string device = variable("HIPGRAFT_PLUGIN_DEVICE");  // set by tests, such as `cuda:0`
     auto made = std::make_unique<HipdnnEnginePluginHandle>();
     made->device = open_gpu(device.empty() ? "hip" : device, nullptr);
     *handle = made.release();

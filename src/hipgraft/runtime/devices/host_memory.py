@@ -23,8 +23,8 @@ def host_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, 
     """Returns a new array with undefined contents.
 
     Raises:
-        HipgraftError: there is not as much memory. Where memory is promised before it is there,
-            the machine's size counts.
+        HipgraftError: there is not enough memory. If the system overcommits memory, the machine's
+            total counts.
     """
     nbytes = dtype.itemsize * math.prod(shape)
     if nbytes > _physical_memory():

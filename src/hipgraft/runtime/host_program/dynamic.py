@@ -42,8 +42,7 @@ def input_tensors(module: ir.Module, architecture: str) -> dict[str, list[Tensor
     """Returns the inputs of each variant of a program; `DYNAMIC` extents accept any extent.
 
     Raises:
-        HipgraftError: the program is not for this architecture, or does not tell inputs from
-            results.
+        HipgraftError: the program is not for this architecture, or does not mark its results.
     """
     return {
         variant_name(function): as_noted(function, [tensor_of(one) for one in inputs_of(function)])

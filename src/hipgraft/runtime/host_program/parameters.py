@@ -31,11 +31,11 @@ def parameters_of(
     Args:
         module: module of the function.
         function: a host function.
-        directory: of the module's own file.
+        directory: directory of the module's own file.
 
     Raises:
-        HipgraftError: the file cannot be read, is not beside the program, or is another than the
-            program was written with.
+        HipgraftError: the file cannot be read, is not beside the program, or is not the file that
+            was written with the program.
     """
     names = constants_of(function)
     if not names or PARAMETERS not in module.operation.attributes:
@@ -70,7 +70,7 @@ def parameter_arrays(
     Args:
         module: a host program.
         architecture: architecture of the device.
-        directory: of the module's own file.
+        directory: directory of the module's own file.
         shapes: shapes of the inputs, which select among variants.
 
     Raises:

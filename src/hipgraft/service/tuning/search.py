@@ -35,7 +35,7 @@ class Search:
         cost_models: the first one decides; disagreements of later ones are reported.
         database: plans that are already known.
         budget: seconds after which no search starts.
-        plan: plan to force on the graphs that have it, whatever the database says; None to search.
+        plan: plan to force on the graphs that have it, regardless of the database; None to search.
         found: entries for the graphs that were searched.
     """
 

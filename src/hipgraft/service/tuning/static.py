@@ -182,8 +182,8 @@ def _microseconds(
 ) -> float:
     """Estimates the time of all launches and of the gaps between them.
 
-    A launch takes as long as its waves' instructions one after the other, as all units need to
-    issue them, or as memory needs to deliver what they read and write.
+    A launch takes the longest of three times: one wave's instructions in sequence, the issue of all
+    waves' instructions by all units, and the transfer of operands and results.
     """
     gpu = find_gpu(kernel.target)
     products = sum(_is_contraction(launch) for launch in kernel.dispatches)

@@ -136,7 +136,7 @@ def _lengths(t: Torch, value: ir.Value | None) -> ir.Value | None:
 
 
 def _slopes(heads: int) -> list[float]:
-    """Returns ALiBi's slopes: geometric for 2ⁿ heads; further heads use every other one of 2ⁿ⁺¹."""
+    """Returns ALiBi's slopes: geometric for 2ⁿ heads; the others use every second one of 2ⁿ⁺¹."""
     power = 1 << (heads.bit_length() - 1)
     series = [2 ** (-8 / power * (head + 1)) for head in range(power)]
     return series + [2 ** (-4 / power * (2 * head + 1)) for head in range(heads - power)]

@@ -90,7 +90,7 @@ def _check(operation: ir.Operation) -> None:
 
 
 def _check_members(members: Sequence[ir.Operation], written: Sequence[ir.Operation]) -> None:
-    """Checks that ops can be a graph: all that was written but views of what is outside of it."""
+    """Checks that ops can be a graph: all written ops except views of tensors outside of it."""
     if not members:
         raise Declined("no-op", "no hipDNN op is left of it")
     inside = set(members)

@@ -65,7 +65,7 @@ class _Writer:
         self._values: dict[ir.Value, ir.Value] = {}
 
     def write(self, block: ir.Block, arguments: Sequence[ir.Value]) -> list[ir.Value]:
-        """Writes the ops of a block; returns what its terminator returns."""
+        """Writes the ops of a block; returns its terminator's operands."""
         self._values.update(zip(block.arguments, arguments, strict=True))
         *ops, last = [op.operation for op in block.operations]
         for op in ops:
@@ -176,7 +176,7 @@ def _copied(
 
 
 def _use_narrow_types(body: ir.Block) -> None:
-    """Makes ops compute in f16 or bf16 what is rounded to it at once.
+    """Makes ops compute in f16 or bf16 if their results are rounded to it at once.
 
     The forms of hipDNN's ops compute in f32 between casts. An ATen op on f16 does so by itself and
     rounds once, so it needs no casts, and hipDNNEP recognises it.
@@ -208,7 +208,7 @@ def _narrow(cast: ir.Operation) -> None:
 
 
 def _before_cast(value: ir.Value, element: str | None) -> ir.Value | None:
-    """What a widening cast reads, if it has the element type; values that are no tensors stay."""
+    """Returns a widening cast's operand if it has the element type; non-tensors stay."""
     if _element(value) is None:
         return value
     owner = value.owner

@@ -33,7 +33,7 @@ def _transpose(converter: Converter, op: TransposeOp) -> Sequence[Tensor]:
 
 
 def _reshape(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """Strides cannot say every reshape: the rest is one of a copy."""
+    """Strides cannot express every reshape: the others reshape a copy."""
     return [in_shape(converter, _input(converter, op), op.output_type())]
 
 

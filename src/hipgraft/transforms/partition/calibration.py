@@ -19,10 +19,10 @@ class Calibration:
     """The factors that were measured on one architecture.
 
     Attributes:
-        launch_us: of each launch, in microseconds; None for the GPU's own.
-        memory: how many times as long as by the GPU's bandwidth accesses take.
-        compute: how many times as long as by the GPU's peaks ops take, by their names without the
-            dialect's; `*` is for all others.
+        launch_us: microseconds of each launch; None for the GPU's default.
+        memory: measured time of memory accesses over the time by the GPU's bandwidth.
+        compute: measured time of ops over the time by the GPU's peaks, by op name without the
+            dialect; `*` is for all other ops.
     """
 
     launch_us: float | None = None
@@ -41,10 +41,10 @@ def calibration_text(calibrations: Mapping[str, Calibration]) -> str:
 
 
 def read_calibration(path: str, gpu: Gpu) -> Calibration:
-    """Returns the factors of a GPU's architecture from a file; the default ones if it has none.
+    """Returns the factors for a GPU's architecture from a file; the defaults if it has none.
 
     Raises:
-        HipgraftError: the file cannot be read, or is no calibration.
+        HipgraftError: the file cannot be read, or is not a calibration.
     """
     try:
         document: Any = json.loads(Path(path).read_text(encoding="utf-8"))

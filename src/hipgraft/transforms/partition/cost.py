@@ -16,9 +16,9 @@ class Time:
     """The components of a kernel's estimated time, in seconds.
 
     Attributes:
-        compute: of its arithmetic.
-        memory: of its operands and results.
-        launch: until it starts, and at least takes.
+        compute: time of the arithmetic.
+        memory: time to move operands and results.
+        launch: time until the kernel starts, plus its least duration.
     """
 
     compute: float
@@ -73,7 +73,7 @@ class CostModel(Protocol):
 
 
 def graph_time(model: CostModel, program: Program, members: Collection[int]) -> GraphTime:
-    """Returns the estimated time of a group's graph, and of its ops apart."""
+    """Returns the estimated time of a group's graph, and of its ops in separate kernels."""
     fused = model.time(program, members)
     if len(members) == 1:
         return GraphTime(fused, fused.seconds, 1)
@@ -141,12 +141,12 @@ def _evaluated_twice(program: Program, members: Collection[int]) -> set[int]:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The time of a kernel by a GPU's peaks.
+    """Estimates the time of a kernel from a GPU's peak rates.
 
     Attributes:
-        gpu: that kernels run on.
-        memory_scale: how many times as long as by the GPU's bandwidth accesses take.
-        launch_seconds: of each launch; the GPU's own if None.
+        gpu: GPU that runs the kernels.
+        memory_scale: factor of the time that accesses take by the GPU's bandwidth.
+        launch_seconds: seconds of each launch; the GPU's default if None.
     """
 
     gpu: Gpu
@@ -156,10 +156,10 @@ class Roofline:
     def time(self, program: Program, members: Collection[int]) -> Time:
         """Returns the time of one kernel for some ops of a program.
 
-        Each tensor moves once, between the compute units and the last cache if all of them fit
-        there, else memory. Few workgroups have the peaks of as many compute units only. Matrix
-        units work beside the vector unit. What a norm reads is computed twice, and an op of fewer
-        elements than the kernel walks once for each of these.
+        Each tensor moves once, between the compute units and the last cache if all tensors fit
+        there, else memory. A few workgroups reach the peaks of only as many compute units. Matrix
+        units run in parallel with the vector unit. The operand of a norm is computed twice, and an
+        op with fewer elements than the kernel iterates over is computed once per iteration.
         """
         moved = 0
         matrix = vector = 0.0
@@ -185,7 +185,7 @@ class Roofline:
         for op in members:
             read.difference_update(program.made[op])
         moved += sum(program.bytes_of[value] for value in read)
-        # The anchor's loops decide, whatever the elementwise ops would have alone.
+        # The anchor's loops decide, not those that the elementwise ops would have alone.
         return self._of_totals(max(matrix, vector), moved, anchored or walkers)
 
     def least_seconds(self, program: Program, kernels: int) -> float:

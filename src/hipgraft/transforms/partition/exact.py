@@ -24,8 +24,8 @@ _State: TypeAlias = tuple[Weight, tuple[int, ...]]
 def best_partition(program: Program, cost: CostModel) -> Partition | None:
     """Returns the partition of least cost into kernels, None if finding it takes too long.
 
-    Groups are connected, convex and follow `rules`, and their graph is acyclic. Of equal weights
-    the one whose groups have smaller numbers counts.
+    Groups are connected, convex and follow `rules`, and their graph is acyclic. Among partitions of
+    equal weight, the one whose groups have smaller indices wins.
     """
     if (whole := _whole(program, cost)) is not None:
         return whole

@@ -44,7 +44,7 @@ def why_apart(first: ir.Operation, second: ir.Operation) -> str | None:
 
 
 def _form(op: ir.Operation) -> tuple[Hashable, ...]:
-    """Returns types, and the strides of the right factor, which IREE compares, too."""
+    """Returns types, and the strides of the right factor, which IREE also compares."""
     owner = defining_op(op.operands[1])
     strides = None if owner is None or owner.name != "hipdnn.view" else owner.attributes["strides"]
     kinds = (*(value.type for value in op.operands), *(value.type for value in op.results))

@@ -25,11 +25,12 @@ class Facts:
 
     Attributes:
         name: kind of op, for messages and to tell ops apart.
-        role: what it may share a kernel with.
+        role: determines which ops it may share a kernel with.
         shape: extents of its first result.
-        walked: extents that its kernel iterates over: of the operand, for norms and reductions.
-        seconds: of its arithmetic on the whole GPU.
-        workgroups: that its kernel would have.
+        walked: extents that its kernel iterates over; those of the operand for norms and
+            reductions.
+        seconds: time of its arithmetic on the whole GPU.
+        workgroups: number of workgroups of its own kernel.
         factor: extents of the second operand if its kernel may compute that; else none.
     """
 
@@ -43,7 +44,7 @@ class Facts:
 
     @property
     def rows(self) -> tuple[Shape, int]:
-        """What norms that share a kernel have in common: extents, and the number of rows."""
+        """The extents and the number of rows, which norms in one kernel have in common."""
         return self.walked, self.workgroups
 
     def __hash__(self) -> int:
@@ -60,16 +61,16 @@ class Program:
 
     Attributes:
         ops: facts about each op.
-        reads: of each op, the values that it reads in the order of its operands, each once.
-        made: of each op, the values that it makes.
-        bytes_of: of each value in memory; 0 for those that are copied into each graph.
-        producer: of each value, the op that makes it; -1 if none does.
-        readers: of each value, the ops that read it.
-        depth: of each op, the number of ops on the longest path to it.
-        exported: of each value, whether it is read where no op is, for example returned.
-        kin: of products, a number; those of equal numbers may share a kernel although neither reads
-            the other.
-        kindred: the ops of each such number.
+        reads: for each op, the values that it reads, in the order of its operands, each once.
+        made: for each op, its results.
+        bytes_of: size of each value in memory; 0 for those that are copied into each graph.
+        producer: for each value, the op that makes it; -1 if none does.
+        readers: for each value, the ops that read it.
+        depth: for each op, the number of ops on the longest path to it.
+        exported: for each value, whether something other than an op uses it, such as a return.
+        kin: for products, the number of a family, whose members may share a kernel although none
+            reads another.
+        kindred: the ops of each family.
     """
 
     ops: list[Facts] = field(default_factory=list[Facts])
@@ -84,7 +85,7 @@ class Program:
     kindred: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
 
     def value(self, nbytes: int, producer: int = -1, *, exported: bool = False) -> int:
-        """Adds a value and returns its number."""
+        """Adds a value and returns its index."""
         self.bytes_of.append(nbytes)
         self.producer.append(producer)
         self.readers.append([])
@@ -107,7 +108,7 @@ class Program:
         return number
 
     def relate(self, op: int, kin: int) -> None:
-        """Lets an op share a kernel with those that have the same number."""
+        """Lets an op share a kernel with the others of a family."""
         self.kin[op] = kin
         self.kindred.setdefault(kin, []).append(op)
 
@@ -145,8 +146,8 @@ class Program:
 class Spans:
     """How far a path can lead from a group and still come back to it.
 
-    Edges lead to ops with higher numbers. But a path may enter a group at one op and leave it at
-    another one with a lower number.
+    Edges lead to ops with higher indices. But a path may enter a group at one op and leave it at
+    another op with a lower index.
     """
 
     def __init__(self, count: int):

@@ -38,9 +38,9 @@ class ProgramReader:
     """Makes programs of blocks, for one GPU.
 
     Args:
-        gpu: whose peaks say how long arithmetic takes.
-        scales: how many times as long as by these peaks an op takes, by its name without the
-            dialect's; `*` is for all others.
+        gpu: GPU whose peak rates determine the time of arithmetic.
+        scales: factors of the time by these peaks, by op name without the dialect; `*` is for all
+            other ops.
         joins_products: whether products of one left factor may share a kernel.
     """
 

@@ -30,12 +30,12 @@ class Partitioner:
     """Partitions programs by a cost model, equal regions once.
 
     Args:
-        cost: of groups.
-        most_exact: ops of a block or a region that is partitioned exactly.
-        most_window: ops of a window that is partitioned again.
+        cost: cost model of groups.
+        most_exact: most ops of a block or a region that is partitioned exactly.
+        most_window: most ops of a window that is partitioned again.
 
     Attributes:
-        times: of the groups of the last program.
+        times: estimated times of the last program's groups.
     """
 
     def __init__(
@@ -49,8 +49,8 @@ class Partitioner:
     def partition(self, program: Program) -> Partition:
         """Returns groups of all ops that are not fixed; their graph is acyclic.
 
-        Blocks and regions of at most `most_exact` ops have the least cost. The numbers of equal ops
-        have no influence.
+        Blocks and regions of at most `most_exact` ops get the least cost. The result does not
+        depend on the order of equal ops.
         """
         self.times = {}
         if not program.ops:
@@ -82,7 +82,7 @@ class Partitioner:
     def _solve(
         self, program: Program, ops: Sequence[int], *, is_whole: bool = False
     ) -> Partition | None:
-        """Returns the groups of ops of a program; None if `is_whole` ones are no exact problem."""
+        """Returns the groups of some ops; None if `is_whole` and an exact search takes too long."""
         if len(ops) == 1:
             return [] if program.ops[ops[0]].role is Role.FIXED else [(ops[0],)]
         key = (is_whole, _signature(program, ops))
@@ -185,7 +185,7 @@ def _levels(program: Program) -> list[int]:
 
 
 def _extracted(program: Program, ops: Sequence[int]) -> Program:
-    """Returns a program of some ops, in their order; what others read is exported."""
+    """Returns a program of some ops, in their order; values that other ops read are exported."""
     part = Program()
     members = set(ops)
     first = min(program.depth[op] for op in ops)
@@ -235,9 +235,9 @@ def _signature(program: Program, ops: Sequence[int]) -> Hashable:
 
 
 def _canonical_order(part: Program) -> list[int]:
-    """Returns a topological order that does not depend on the numbers of ops.
+    """Returns a topological order that does not depend on the indices of ops.
 
-    Ops are told apart by what they are and by their neighbours, as far as a few steps show.
+    Ops differ if they, or their neighbours within a few steps, have different properties.
     """
     labels = _ranks([_own_label(part, op) for op in range(len(part.ops))])
     for _ in range(4):

@@ -81,7 +81,7 @@ def _broadcasts_to(shape: Shape, walked: Shape) -> bool:
 
 
 def join_declined(program: Program, op: int, members: Iterable[int]) -> str | None:
-    """Returns why an op does not share the loop nest of others, None if it does."""
+    """Returns why an op does not share the loop nest of other ops, None if it does."""
     reason = walks_declined(program, [*members, op])
     if reason is not None and program.ops[op].role is Role.ELEMENTWISE:
         return _shape_message([program.ops[op].shape])
@@ -89,7 +89,7 @@ def join_declined(program: Program, op: int, members: Iterable[int]) -> str | No
 
 
 def group_declined(program: Program, members: Collection[int]) -> str | None:
-    """Returns why connected ops that share a loop nest are no kernel all the same.
+    """Returns why connected ops do not form a kernel although they share a loop nest.
 
     Args:
         program: the ops of a block.
@@ -151,7 +151,7 @@ def repeats(program: Program, members: Collection[int]) -> dict[int, int]:
 
 
 def _norms_declined(program: Program, members: Collection[int]) -> str | None:
-    """Returns why norms do not share a kernel with what they read.
+    """Returns why norms do not share a kernel with their producers.
 
     IREE keeps a row that several norms read in each lane's own memory, which some targets access
     hundreds of times as slowly as registers.
@@ -182,7 +182,7 @@ def _computed_for(program: Program, reader: int, members: Collection[int]) -> se
 def _factor_declined(
     program: Program, members: Collection[int], anchors: Collection[int]
 ) -> str | None:
-    """Returns why a kernel does not compute what its contractions read, None if it does."""
+    """Returns why a kernel does not compute its contractions' operands, None if it does."""
     computed = [
         (op, value)
         for op in anchors
@@ -217,7 +217,7 @@ def _beside(program: Program, anchor: int, members: Collection[int]) -> str | No
 
 
 def _stores_beside(program: Program, members: Collection[int], anchors: set[int]) -> str | None:
-    """Returns why a contraction's kernel cannot store what does not depend on the contraction."""
+    """Returns why a contraction's kernel cannot store results independent of the contraction."""
     below = set(anchors)
     for op in sorted(members):
         if any(program.producer[value] in below for value in program.reads[op]):
@@ -229,7 +229,7 @@ def _stores_beside(program: Program, members: Collection[int], anchors: set[int]
 
 
 def is_stored(program: Program, op: int, members: Collection[int]) -> bool:
-    """Returns whether ops outside of a group read what one of it makes."""
+    """Returns whether ops outside of a group read the result of one of its ops."""
     return any(is_read_outside(program, value, members) for value in program.made[op])
 
 

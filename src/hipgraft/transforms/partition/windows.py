@@ -1,8 +1,8 @@
 """Improves a partition by solving small parts of it again, across the borders of regions.
 
-The groups at a border, and what is between them, form a window: no path leaves it and comes back,
-so a partition of it is part of one of the whole program. In large programs only borders are looked
-at where an op could as well be in the group on the other side.
+The groups at a border, and the ops between them, form a window: no path leaves it and comes back,
+so a partition of it is part of one of the whole program. In large programs, the search considers
+only borders where an op could also be in the group on the other side.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hipgraft.transforms.partition.program import Program, Role, Spans
 from hipgraft.transforms.partition.rules import walks_declined
 
 _MOST_BORDERS = 256
-"""Borders beyond which only the promising ones are looked at."""
+"""With more borders than this, only the promising ones are considered."""
 
 _MOST_WINDOWS = 256
 """Borders that are looked at in each round, those of the first ops."""
@@ -35,12 +35,12 @@ class Windows:
 
     Args:
         program: all ops.
-        groups: of its ops that are not fixed.
-        solved: of each op a number; groups of ops of the same one are the best ones, unless it is
+        groups: groups of its ops that are not fixed.
+        solved: for each op, the number of its region if that was partitioned exactly, else
             negative.
-        cost: of groups.
+        cost: cost model of groups.
         solve: partitions a window.
-        most: ops of a window.
+        most: most ops of a window.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class Windows:
             changed = self._round()
             if not changed:
                 break
-            # What is around these ops may gain from the change.
+            # The groups around these ops may gain from the change.
             for op in changed:
                 self._solved[op] = -1
         ops = self._program.ops
         return sorted({one for one in self._group if ops[one[0]].role is not Role.FIXED})
 
     def _round(self) -> set[int]:
-        """Solves the windows at all borders; returns the ops of those that got better."""
+        """Solves the windows at all borders; returns the ops of the windows that improved."""
         borders = self._borders()
         if len(borders) > _MOST_BORDERS:
             borders = [border for border in borders if self._is_promising(*border)]
@@ -94,7 +94,7 @@ class Windows:
             self._group[op] = group
 
     def _label(self, border: tuple[int, int]) -> tuple[object, ...]:
-        """Returns a sort key of borders in which the numbers of ops count last."""
+        """Returns a sort key of borders in which the indices of ops count last."""
         ops = [self._program.ops[op] for op in border]
         depths = [self._program.depth[op] for op in border]
         return (*depths, *((one.name, one.shape, one.walked, one.seconds) for one in ops), border)
@@ -118,7 +118,7 @@ class Windows:
         ]
 
     def _is_promising(self, source: int, op: int) -> bool:
-        """Whether one end of a border could be in the group of the other one."""
+        """Whether one end of a border could join the group of the other end."""
         before, after = self._group[source], self._group[op]
         if walks_declined(self._program, (*before, op)) is None:
             return not self._depends(op, before)
@@ -210,7 +210,7 @@ class Windows:
         return closed if sum(map(len, closed)) <= self._most else None
 
     def _after(self, group: tuple[int, ...]) -> set[tuple[int, ...]]:
-        """Returns the groups and fixed ops that read what a group makes."""
+        """Returns the groups and fixed ops that read a group's results."""
         found = {self._group[one] for op in group for one in _readers(self._program, op)}
         return found - {group}
 

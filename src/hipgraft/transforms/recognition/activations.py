@@ -55,7 +55,7 @@ def recognize_tanh_gelu(op: ir.Operation, rules: Rules) -> str | None:
 
 
 def recognize_swish(op: ir.Operation, rules: Rules) -> str | None:
-    """Replaces `x · σ(beta · x)`; `op` is the sigmoid. A sigmoid alone is no near miss."""
+    """Replaces `x · σ(beta · x)`; `op` is the sigmoid. A sigmoid alone is not a near miss."""
     for x in _candidates(op.operands[0]):
         terms = polynomial(op.operands[0], [x])
         root = None if terms is None or terms.keys() != {(1,)} else _root(op, x, _SWISH)

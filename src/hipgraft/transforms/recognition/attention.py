@@ -46,7 +46,7 @@ class _Scores:
     """The arithmetic between the product of queries and keys and the softmax.
 
     Attributes:
-        shape: of the scores that the softmax reads.
+        shape: shape of the scores that the softmax reads.
         scale: factor of the product.
         summands: masks that are added.
         hidden: selecting masks, the score that each inserts, and when it keeps the product.

@@ -43,7 +43,7 @@ class _Affine:
 
 
 def fold_batchnorm(op: ir.Operation, rules: Rules) -> str | None:
-    """Folds what follows a convolution with constant filters; `op` is the convolution.
+    """Folds ops after a convolution with constant filters into it; `op` is the convolution.
 
     Folded are batch normalisation with constant statistics, and products and sums with constants
     per channel. Sums alone stay, because they are a bias already.
@@ -71,7 +71,7 @@ def fold_batchnorm(op: ir.Operation, rules: Rules) -> str | None:
 
 
 def _step(op: ir.Operation, x: ir.Value) -> _Affine | None:
-    """Returns the map that `op` applies to `x`; None if it is another one, or depends on inputs."""
+    """Returns the map that `op` applies to `x`; None if it is not affine, or depends on inputs."""
     rule = _STEPS.get(mode_of(op) or op.name)
     if rule is None or op.results[0].type != x.type:
         return None
@@ -120,7 +120,7 @@ _STEPS: dict[str, Callable[..., _Affine | None]] = {
 
 
 def _per_channel(value: ir.Value, x: ir.Value) -> Array | None:
-    """Returns the constant that `value` is for each channel of `x`, as f64; None if it is none."""
+    """Returns `value` as an f64 constant per channel of `x`; None if it is not such a constant."""
     shape, channels = shape_of(value), shape_of(x)[1]
     if prod(shape) != 1 and (len(shape) != len(shape_of(x)) or prod(shape) != shape[1]):
         return None

@@ -161,7 +161,7 @@ def skip_bytes(op: ir.Operation) -> bool:
     """Lets a conversion of bytes read the whole numbers that were converted to bytes before.
 
     Returns:
-        Whether the op was one, of numbers that bytes hold.
+        Whether the op was such a conversion, of numbers that bytes hold.
     """
     if mode_of(op) != "identity" or element_type_of(op.operands[0]) != _signed_byte():
         return False
@@ -249,7 +249,7 @@ def _narrow(base: ir.Value) -> ir.Value:
 
 
 def _evaluated(value: ir.Value, depth: int = _DEPTH) -> Array | None:
-    """Returns the f32 elements of what is computed from constants alone, otherwise None."""
+    """Returns the f32 elements of a value computed from constants alone, otherwise None."""
     op, element = defining_op(value), element_type_of(value)
     if op is None or not depth or not (element == ir.F32Type.get() or bit_width(str(element)) == 8):
         return None

@@ -22,9 +22,9 @@ def polynomial(
     """Reads a value as a polynomial of `unknowns`, None if it is not a small one.
 
     Args:
-        value: what is read, through widening casts.
+        value: the value to read, through widening casts.
         unknowns: values at which reading stops, before such casts.
-        depth: ops that are followed at most.
+        depth: largest number of ops to follow.
     """
     value = through_widenings(value)
     for index, unknown in enumerate(unknowns):

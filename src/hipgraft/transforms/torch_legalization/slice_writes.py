@@ -77,7 +77,7 @@ def _first_index(op: ir.Operation) -> int | None:
 def _written(
     base: ir.Value, dim: int, start: int, source: ir.Value, result: ir.Type
 ) -> ir.Value | None:
-    """Returns `base` with `source` written at `start` of a dimension; None if it is no slice."""
+    """Returns `base` with `source` written at `start` of a dimension; None for other writes."""
     shape, element = tensor(base)
     own, kind = tensor(source)
     dim %= len(shape)

@@ -1,4 +1,4 @@
-"""Converts elementwise ATen ops that several hipDNN modes express together, and others."""
+"""Converts ATen ops that take several hipDNN ops, most of them elementwise."""
 
 from __future__ import annotations
 

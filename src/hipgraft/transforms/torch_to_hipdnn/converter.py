@@ -1,6 +1,6 @@
 """Rebuilds a torch function as one on builtin tensors, op by op.
 
-The converter never mutates what it reads: it walks the torch function once and writes a new one
+The converter never mutates its input: it walks the torch function once and writes a new one
 beside it, so no handle can go stale. A value of the new function is a `Tensor`: a window on a
 value that owns its storage. View ops only change the window; the `hipdnn.view` op is made when
 something reads through it.
@@ -99,7 +99,7 @@ class TorchOp:
         """Whether anything reads result `index`."""
         return next(iter(self._result(index).uses), None) is not None
 
-    # Of ops in the form of `torch.operator`, nothing has checked the signature.
+    # Nothing has checked the signatures of ops in the form of `torch.operator`.
 
     def _operand(self, index: int) -> ir.Value:
         if index >= len(self.operation.operands):
@@ -223,7 +223,7 @@ class Converter(TensorBuilder):
         *ops, terminator = [op.operation for op in body.operations]
         for argument, operand in zip(body.arguments, operation.operands, strict=True):
             self._define(argument, operand)
-        # Written apart, so that they are known.
+        # Written separately, so that they are known.
         apart = ir.Operation.create("builtin.module", regions=1, loc=operation.location)
         with ir.InsertionPoint(apart.regions[0].blocks.append()):
             for op in ops:
@@ -316,14 +316,14 @@ class Converter(TensorBuilder):
     def _is_converted(self, value: ir.Value) -> bool:
         """Whether a torch value is not a constant, a list, or a view of a kept op's result.
 
-        These stay with their readers, as does what its readers were to take in.
+        These stay with their readers, as do ops that their readers would have folded.
         """
         if not is_tensor(value) or value in self._left_to_readers:
             return False
         return self.tensor(value).base not in self._kept
 
     def _clone(self, operation: ir.Operation) -> ir.Operation:
-        """Copies a torch op to the new function, after what it reads."""
+        """Copies a torch op to the new function, after its operands."""
         operands = [self._torch_value(operand) for operand in operation.operands]
         clone = operation.clone().operation
         for index, operand in enumerate(operands):

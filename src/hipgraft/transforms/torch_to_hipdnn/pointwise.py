@@ -268,7 +268,7 @@ def _cast(dtype_index: int, converter: Converter, op: TorchOp) -> Sequence[Tenso
 
 
 def _reinterpret(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    """Retypes a constant, or takes back what another op reinterpreted."""
+    """Retypes a constant, or undoes another op's reinterpretation."""
     tensor, element = op.tensor(0), op.result_element()
     source = op.operation.operands[0].owner
     if not isinstance(source, ir.Block) and source.name == op.operation.name:

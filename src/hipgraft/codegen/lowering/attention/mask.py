@@ -97,7 +97,7 @@ class Mask:
 
     Attributes:
         bounds: distances from the diagonal.
-        tensors: `attn_mask`, `seq_len_q` and `seq_len_kv` as far as present; they broadcast to
+        tensors: `attn_mask`, `seq_len_q` and `seq_len_kv`, if present; they broadcast to
             the scores [B, H, Sq, Skv]. Ragged tensors provide their numbers of rows as lengths.
         blocks: one bit for each block of scores, set if it counts, packed as in `block_mask`.
         alibi_heads: number of heads with a bias linear in the key's distance (ALiBi); 0 for none.

@@ -33,8 +33,8 @@ from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvWgradOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import element_of, shape_of
 
-# The images that a lane loads as one vector where they are contiguous, and the number of
-# multiplications from which on copies for that pay off.
+# The number of contiguous images that a lane loads as one vector, and the number of multiplications
+# above which copies that make them contiguous pay off.
 _BATCH = 8
 _LARGE = 1 << 26
 

@@ -3,7 +3,7 @@
 A convolution of 256 channels in images of 14x14 has tiles for 14 of a GPU's hundreds of compute
 units, each of which sums 2,304 products one after the other. So the elements of all windows are
 copied to rows of a matrix, parts of whose K dim are multiplied as a batch. A last dispatch adds the
-results of the parts, with what follows fused into it. With very few positions, one product of these
+results of the parts, and fuses the ops that follow. With very few positions, one product of these
 rows takes less time.
 """
 
@@ -35,14 +35,14 @@ _FEW_ROWS = 256
 _MOST_POSITIONS = 1024
 """With more positions, the windows and the results of the parts outweigh the convolution."""
 
-# Where parts are the default, with all launches. On gfx942, by estimate, a 3x3 convolution of 128
-# channels in f16 images of 28x28 takes 16 instead of 30 us, one of 256 channels in 14x14 takes 15
-# instead of 30 us, one of 64 channels in f32 images of 28x28 takes 17 instead of 31 us, and a 1x1
-# convolution of 960 channels in 7x7 half the time. Measured on an H100, the first two take 35
-# instead of 42 us and 27 instead of 71; on an H200, the others 28 instead of 31 and 15 instead of
-# 29. 1x1 convolutions with more results have workgroups enough: 1,024 channels in 28x28 would take
-# 14 instead of 7 us. With windows of 1x7, one of 192 channels in f16 images of 17x17 takes 17 us as
-# a whole and 18 in parts. RDNA's GPUs have fewer compute units.
+# The forms for which parts are the default. All times include every launch. On gfx942, by estimate,
+# a 3x3 convolution of 128 channels in f16 images of 28x28 takes 16 instead of 30 us, one of 256
+# channels in 14x14 takes 15 instead of 30 us, one of 64 channels in f32 images of 28x28 takes 17
+# instead of 31 us, and a 1x1 convolution of 960 channels in 7x7 half the time. Measured on an H100,
+# the first two take 35 instead of 42 us and 27 instead of 71; on an H200, the others 28 instead of
+# 31 and 15 instead of 29. 1x1 convolutions with more results have workgroups enough: 1,024 channels
+# in 28x28 would take 14 instead of 7 us. With windows of 1x7, one of 192 channels in f16 images of
+# 17x17 takes 17 us as a whole and 18 in parts. RDNA's GPUs have fewer compute units.
 _MANY_PRODUCTS = 576
 _MANY_ON_RDNA = 1024
 _FEW_ON_RDNA = 512

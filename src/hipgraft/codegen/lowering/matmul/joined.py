@@ -18,7 +18,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import bit_width, is_float
 from hipgraft.ir.tensors import shape_of
 
-# What a lane loads at once, and the most sums of a wavefront for one row.
+# Elements that a lane loads at once, and the most sums of a wavefront for one row.
 _BYTES_AT_ONCE, _MOST_SUMS = 16, 8
 
 
@@ -81,7 +81,7 @@ def multiply_joined(
     loops, results, left = ("m", "n", "k"), (rows, columns), a
     if rows == 1:
         loops, results, left = ("n", "k"), (columns,), emitter.reshape(a, (depth,))
-    # IREE 3.13.0 needs matrix instructions for what has the left factor first.
+    # IREE 3.13.0 needs matrix instructions for products whose left factor comes first.
     is_few = _has_few_rows(rows, factors[0])
     pair, pairs = ((*loops[:-2], "k"), left), [("kn", factor) for factor in factors]
     operands = [*pairs, pair] if is_few else [pair, *pairs]

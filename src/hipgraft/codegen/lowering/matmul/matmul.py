@@ -164,7 +164,7 @@ def multiply(
             compile. A product that writes an order costs less than transposing its result.
     """
     if a.rank - 1 in a.broadcast_dims and b.rank - 2 in b.broadcast_dims:
-        a = emitter.in_order(a, range(a.rank))  # a loop cannot run over a K that neither stores
+        a = emitter.in_order(a, range(a.rank))  # a loop cannot run over a K that no factor stores
     more = rows_to_add(emitter.target, a, b)
     if more and not _shares_columns(emitter.target, a, b):
         product = _multiply_tall(emitter, a, b, shape, accumulator, more)

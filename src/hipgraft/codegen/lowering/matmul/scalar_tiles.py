@@ -117,7 +117,7 @@ def _distributed(
 
 
 def _waiting(target: Target, loops: Sequence[Loop]) -> float:
-    """Estimates how many times as long a product takes as if workgroups occupied all units."""
+    """Estimates a product's slowdown because workgroups do not occupy all units."""
     parallel = [loop for loop in loops if loop.kind == "parallel"]
     workgroups = prod(loop.extent // (loop.tile * loop.items) for loop in parallel)
     is_large = prod(loop.tile for loop in parallel) > _LARGE_TILE

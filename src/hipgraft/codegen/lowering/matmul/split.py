@@ -23,7 +23,7 @@ def parts_of_row(a: Tensor, b: Tensor, target: Target) -> int:
 
     If the rows of the matrix are contiguous, IREE 3.13.0 gives each lane all of the depth of some
     columns, and a workgroup 512 columns: 2048 columns occupy 4 compute units. A batch of products
-    is distributed over the chip. But from as many rows as lanes on, lanes load a row each.
+    is distributed over the chip. With at least as many rows as lanes, each lane loads one row.
 
     Args:
         a: left matrices [batch..., M, K].

@@ -28,7 +28,7 @@ from hipgraft.ir.tensors import element_of, shape_of
 
 # The longest row of 32-bit elements that may have a partial wavefront; a work item gets many
 # elements of longer rows. A row of shorter floats may have one wavefront: compiling 162 elements of
-# f16 took minutes, of f32 a second.
+# f16 took minutes, 162 of f32 a second.
 _LONGEST_ODD_ROW = 512
 
 # The longest row with factors of its parts that takes less time in one dispatch, by estimate.
@@ -102,7 +102,7 @@ def in_rows(lowering: Lowering, x: Tensor, dims: Sequence[int]) -> Tensor:
     """Returns an input with its reduced dims as contiguous rows, unless reductions are fast as is.
 
     For a reduction over a non-contiguous dimension, IREE assigns each row to one GPU thread: few
-    threads run, and each reads its row element by element. A copy takes a further launch. On the
+    threads run, and each reads its row element by element. A copy takes one more launch. On the
     CPU, a copy is 2 to 27 times faster for some inputs of more than 2^17 elements.
     """
     is_slow = _is_slow_across(lowering.target, x, dims)
@@ -138,7 +138,7 @@ def _is_odd(target: Target, x: Tensor, dims: Sequence[int]) -> bool:
 
 
 def _has_factors_of_parts(target: Target, op: LayernormOp) -> bool:
-    """Whether what follows a norm reads factors of parts of its rows, as of channels of a group.
+    """Whether the ops after a norm read a factor for each part of a row, such as a group's channel.
 
     IREE then reads the factors element by element in the dispatch of the rows' sums. One more
     dispatch, which all compute units share, takes less time.

@@ -21,12 +21,12 @@ from hipgraft.ir.tensors import element_of, shape_of
 
 
 class PointwiseGroups:
-    """Puts pointwise ops of one shape off, until an op that is none of them reads their results.
+    """Delays pointwise ops of one shape until another op reads their results.
 
     Args:
         lowering: the lowering of the container.
-        yielded: what the container yields.
-        lower: lowers an op by itself.
+        yielded: values that the container yields.
+        lower: lowers a single op.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class PointwiseGroups:
         return loses_product(value, self._lowering.target)
 
     def _leaves(self, value: ir.Value, ops: Sequence[ir.Operation]) -> bool:
-        """Whether the container yields a value, or ops beside `ops` read it."""
+        """Whether the container yields a value, or ops other than `ops` read it."""
         read = any(use.owner.operation not in ops for use in value.uses)
         return value in self._yielded or read
 

@@ -20,8 +20,8 @@ from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import ReductionMode, ReductionOp
 from hipgraft.ir.tensors import shape_of
 
-# The lanes of a workgroup read this many elements at once; IREE reads rows whose length is no
-# multiple of it with a single lane.
+# The lanes of a workgroup read this many elements at once; IREE reads rows whose length is not a
+# multiple of this number with a single lane.
 _AT_ONCE = 256
 
 # IREE does not split reductions shorter than `_SHORTEST`. With `_LONGEST` or more elements, one

@@ -127,7 +127,7 @@ def legalize(
         model: model with inferred shapes.
         constants: elements of small initialisers, by name.
         weights: initialisers that were replaced by inputs of the model.
-        file: the model's, beside which or in which external data is.
+        file: path of the model; external data is in this file or beside it.
 
     Returns:
         Whether any node has changed; shapes must then be inferred again.
@@ -154,7 +154,7 @@ def legalize(
 
 
 def _rewrite_selections(model: onnx.ModelProto, graph: GraphInfo) -> bool:
-    """Rewrites what reads selected rows, and all other nodes."""
+    """Rewrites the nodes that read selected rows, and all other nodes."""
     try:
         if select_rows(model, graph):
             return True

@@ -14,8 +14,8 @@ class BodyCopier:
 
     Args:
         writer: writer of the copies.
-        attributes: of a function's call, by which references in its body are replaced; later ones
-            hide earlier ones.
+        attributes: attributes of function calls, which replace references in the functions' bodies;
+            later calls hide earlier ones.
     """
 
     def __init__(self, writer: Writer, attributes: Iterable[AttributeProto] = ()):

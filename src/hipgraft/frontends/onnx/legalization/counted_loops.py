@@ -16,8 +16,8 @@ def counted_steps(writer: Writer, body: GraphProto, most: int) -> int | None:
     """Returns the steps of a loop whose condition depends on constants only; else None.
 
     Args:
-        writer: of the loop, `(trip count, condition, values...)`.
-        body: of the loop.
+        writer: writer of the loop, `(trip count, condition, values...)`.
+        body: body of the loop.
         most: steps after which counting ends.
     """
     needed, nodes = _condition(body)

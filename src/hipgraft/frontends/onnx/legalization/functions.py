@@ -113,7 +113,7 @@ def _softsign(writer: Writer) -> None:
 
 
 def _thresholded_relu(writer: Writer) -> None:
-    """PyTorch's `threshold` keeps NaN, of which ONNX makes 0."""
+    """Maps NaN to 0, as ONNX does; PyTorch's `threshold` keeps NaN."""
     x = writer.node.input[0]
     element = writer.element(x)
     limit = writer.like(writer.attribute("alpha", 1.0), element)
@@ -121,7 +121,7 @@ def _thresholded_relu(writer: Writer) -> None:
 
 
 def _sign(writer: Writer) -> None:
-    """Keeps NaN, of which PyTorch's `sign` makes 0."""
+    """Keeps NaN, which PyTorch's `sign` maps to 0."""
     x = writer.node.input[0]
     element = writer.element(x)
     if element not in FLOATS:

@@ -1,4 +1,4 @@
-"""Collects what is known of the values of an ONNX graph."""
+"""Collects the known metadata of an ONNX graph's values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class GraphInfo:
         taken: all names in use.
         tensors: all initialisers.
         sequences: names of the tensors in sequences that are known.
-        file: the model's, beside which or in which external data is.
+        file: path of the model; external data is in this file or beside it.
     """
 
     shapes: dict[str, list[int]]
@@ -53,10 +53,10 @@ class GraphInfo:
         """Collects the metadata of a model with inferred shapes.
 
         Args:
-            model: what is described.
+            model: the model.
             constants: elements of small initialisers.
             weights: initialisers that are set aside.
-            file: the model's.
+            file: path of the model.
         """
         graph = model.graph
         shapes: dict[str, list[int]] = {}

@@ -62,9 +62,9 @@ def why_mixed(
     """Returns why a node does not process rows independently; empty if it does.
 
     Args:
-        node: the node, of an opset of 13 or later.
+        node: a node of opset 13 or later.
         rows: the prime that stands for the number of rows, see `axes_of`.
-        shapes: of its operands and results, by name.
+        shapes: shapes of its operands and results, by name.
         constants: elements of operands that are constant, by name.
     """
     inside = [shapes[name] for name in (*node.input, *node.output) if name]

@@ -28,7 +28,7 @@ class Narrow:
 
     Attributes:
         name: name of the element type in `hipgraft.elements`, for the program's boundary.
-        bits: of an element.
+        bits: width of an element.
         storage: type that holds the bits of an element.
         carrier: type that holds the values of elements.
         decode: writes the conversion from storage to carrier.

@@ -18,7 +18,7 @@ class _Step:
     """A step for one tensor, as scalars of its type.
 
     Attributes:
-        writer: of the node.
+        writer: writer of the node.
         element: type of the tensor.
         rate: the learning rate.
         count: the number of steps so far.

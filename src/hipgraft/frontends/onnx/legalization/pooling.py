@@ -240,7 +240,7 @@ def _max_pool_with_positions(writer: Writer) -> None:
     axis = writer.const([0], np.int64)
     read = [writer.op("Unsqueeze", _read_tap(writer, padded, windows, tap), axis) for tap in taps]
     chosen = writer.op("ArgMax", writer.op("Concat", *read, axis=0), axis=0, keepdims=0)
-    # Numbers of the elements of a plane, in rows or in columns.
+    # Indices of the elements of a plane, in row-major or column-major order.
     inner_first = range(rank)[:: 1 if writer.attribute("storage_order", 0) else -1]
     steps, size = [0] * rank, 1
     for dim in inner_first:

@@ -77,7 +77,7 @@ def _integer_power(writer: Writer, x: str, exponent: str) -> str:
 
 
 def _float_power(writer: Writer, x: str, exponent: str) -> str:
-    """Powers whose exponents are no integers are cut."""
+    """Truncates powers whose exponents are not integers."""
     wide = writer.cast(exponent, TensorProto.DOUBLE)
     is_whole = writer.op("Equal", writer.op("Floor", wide), wide)
     most, least = (writer.const(np.float64(bound)) for bound in (127, -127))

@@ -10,7 +10,7 @@ from hipgraft.ir.diagnostics import Declined
 
 
 def _gemm(writer: Writer) -> None:
-    """`alpha * a @ b + beta * c` of integers; fractions of it are cut once, at the end."""
+    """`alpha * a @ b + beta * c` of integers, truncated once, at the end."""
     a, b = writer.node.input[:2]
     element = writer.element(a)
     alpha, beta = (float(writer.attribute(name, 1.0)) for name in ("alpha", "beta"))

@@ -54,7 +54,7 @@ def _dynamic_quantize(writer: Writer) -> None:
     is_flat = writer.op("Equal", extent, zero)
     scale = writer.op("Where", is_flat, writer.like(1, _FLOAT), writer.op("Div", extent, most))
     shift = writer.op("Round", writer.op("Div", writer.op("Neg", least), scale))
-    # Not `Min`: of infinite numbers the shift is NaN, and the zero point the largest.
+    # Not `Min`: for infinite numbers the shift is NaN, and the zero point the largest.
     shift = writer.op("Where", writer.op("Less", shift, most), shift, most)
     point = writer.cast(shift, TensorProto.UINT8)
     writer.result(writer.op("QuantizeLinear", x, scale, point))
@@ -144,7 +144,7 @@ class _Blocks:
                 raise Refused("of blocks that do not divide the axis is not supported")
 
     def spread(self, x: str) -> str:
-        """The tensor with a dimension of its own for what shares a scale."""
+        """The tensor with a separate dimension for the elements that share a scale."""
         if not self._block:
             return x
         blocks = self._shape[self._axis] // self._block

@@ -79,7 +79,7 @@ class _Dequantized:
         """Reads the operator.
 
         Raises:
-            Declined: it is another one, or does not dequantise bytes by f32.
+            Declined: it is another operator, or does not dequantise bytes by f32.
         """
         if node is None or node.op_type != "DequantizeLinear" or node.domain not in _DOMAINS:
             raise Declined("not-dequantized", "an operand is not dequantised")
@@ -95,7 +95,7 @@ class _Dequantized:
         return cls(x, scale, node.input[2] if has_zero else "", axis)
 
     def aligned(self, writer: Writer, name: str, ones: int) -> str:
-        """Reshapes scales or zero points: one becomes a scalar, after others come `ones` of 1."""
+        """Reshapes a single scale or zero point to a scalar; several get `ones` dims of 1."""
         if self.axis is None:
             return writer.reshape(name, []) if writer.shape(name) else name
         return writer.reshape(name, [-1, *[1] * ones]) if ones else name
@@ -108,7 +108,7 @@ class _Dequantized:
         """Checks that a dimension's indices are the only ones that may have scales of their own.
 
         Raises:
-            Declined: those of another dimension have.
+            Declined: the scales belong to another dimension.
         """
         if self.axis not in (None, axis):
             raise Declined("axis", "an operand has scales along a dimension that is summed over")

@@ -30,10 +30,10 @@ class _Direction:
 
     Attributes:
         inputs: products of all inputs and their weights, with biases, [T, B, gates · H].
-        weights: of the state, [H, gates · H].
-        bias: of the state where it is not in `inputs`, or an empty name.
-        peepholes: of the gates, [H] each.
-        activations: of gates and states.
+        weights: weights of the state, [H, gates · H].
+        bias: bias of the state where `inputs` does not include it, or an empty name.
+        peepholes: peephole weights of the gates, [H] each.
+        activations: activations of gates and states.
         h: state, [B, H]; empty if it is zeros.
         c: cell of an LSTM, likewise.
     """
@@ -52,8 +52,8 @@ class Network:
     """`(x, w, r, b, lengths, h, c, p)` of an RNN, a GRU or an LSTM.
 
     Args:
-        writer: of the node.
-        kind: of the network, `RNN`, `GRU` or `LSTM`.
+        writer: writer of the node.
+        kind: kind of network, `RNN`, `GRU` or `LSTM`.
     """
 
     def __init__(self, writer: Writer, kind: str):
@@ -110,7 +110,7 @@ class Network:
         return self.writer.transpose(self._of(index, number), [1, 0])
 
     def product(self, x: str, weights: str) -> str:
-        """Multiplies inputs or states, [B, K], by what `weights` returns or columns of it."""
+        """Multiplies inputs or states, [B, K], by the result of `weights`, or by columns of it."""
         return self.writer.op("MatMul", x, weights)
 
     def _of(self, index: int, number: int) -> str:

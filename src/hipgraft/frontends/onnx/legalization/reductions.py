@@ -1,4 +1,4 @@
-"""Rewrites reductions over axes that are only known at run time, empty and cumulative ones."""
+"""Rewrites reductions over axes known only at run time or over no elements, and cumulative ones."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def _samples(writer: Writer, x: str, positions: Sequence[str], padding: str) -> 
     """Samples images, in f32.
 
     Args:
-        writer: of the node.
+        writer: writer of the node.
         x: images [N, C, H, W] of f32.
         positions: rows and columns in elements, [N, A, B] each, of f32.
         padding: `zeros` or `border`.
@@ -47,7 +47,7 @@ def _as_float(writer: Writer, x: str, shape: Sequence[int]) -> str:
 
 
 def _deform_conv(writer: Writer) -> None:
-    """`(x, w, offsets, bias, mask)`: products of filters and of what each tap samples."""
+    """`(x, w, offsets, bias, mask)`: products of filters and the elements that each tap samples."""
     x, w, offsets = writer.node.input[:3]
     batch, channels, *extents = writer.needed_shape(x, "of this form")
     filters, depth, *kernel = writer.needed_shape(w, "of this form")

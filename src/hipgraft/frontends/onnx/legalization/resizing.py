@@ -12,7 +12,7 @@ from hipgraft.ir.diagnostics import Declined
 
 _FLOAT, _INT64 = TensorProto.FLOAT, TensorProto.INT64
 _MOST_TAPS = 64
-_IMAGE = 4  # dimensions of what torch-mlir resizes
+_IMAGE = 4  # rank of the tensors that torch-mlir resizes
 _NATIVE = frozenset({"asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel"})
 _CENTRES = "tf_half_pixel_for_nn"
 """Coordinates of opset 11, which tf2onnx writes into models of later opsets, too."""
@@ -198,7 +198,7 @@ class _Line:
         return writer.op("Add", writer.op("Mul", positions, step), first)
 
     def _filtered(self, x: str) -> str:
-        """Weighs elements by constants: of the wider windows of a smaller result, or inside."""
+        """Weights elements by constants: in the wider windows of a smaller result, or inside."""
         writer = self._writer
         scale = self._known_scale()
         points = self._known_points(scale)

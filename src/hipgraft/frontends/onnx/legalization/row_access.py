@@ -69,7 +69,7 @@ def _coordinates(index: Rows, extents: Sequence[int], *, has_parts: bool) -> lis
 
     Args:
         index: the indices.
-        extents: of the dimensions that they index.
+        extents: extents of the dimensions that they index.
         has_parts: whether the last dimension of `index` has an index for each of `extents`;
             otherwise there is one index.
     """
@@ -99,9 +99,9 @@ def clamped(writer: Writer, at: str, extents: Sequence[int]) -> str:
     """Writes indices that are at least `-extent` and less than `extent`.
 
     Args:
-        writer: of a node whose second operand has the type of the indices.
+        writer: writer of a node whose second operand has the type of the indices.
         at: the indices, one for each of `extents` in the last dimension if there are several.
-        extents: of the dimensions that are indexed.
+        extents: extents of the indexed dimensions.
     """
     bounds = np.array(extents, _dtype(writer))
     at = writer.op("Max", at, writer.const(-bounds))
@@ -171,15 +171,16 @@ def _written(
     found: Sequence[int],
     values: str,
 ) -> str:
-    """Writes what a tensor is after rows are written, each to the place of its coordinates.
+    """Writes a tensor in which each selected row replaces the one at its coordinates.
 
     Args:
-        writer: of the node.
+        writer: writer of the node.
         data: the tensor, [*D, *R], where D are the extents of the coordinates `found`.
-        extents: of the tensor.
-        selection: what selects the rows.
-        found: the coordinates that are indices; rows that differ in others only are combined.
-        values: the rows of all positions, of as many elements as [*selection.extents, *R].
+        extents: extents of the tensor.
+        selection: the selection of the rows.
+        found: the coordinates that are indices; rows that differ only in other coordinates are
+            combined.
+        values: the rows of all positions, which reshape to [*selection.extents, *R].
     """
     rest = list(extents[len(found) :])
     element = writer.element(data)
@@ -210,7 +211,7 @@ def _last_written(
     values: str,
     mask: str,
 ) -> str:
-    """Writes a tensor after several rows are written to one place, of which the last remains."""
+    """Writes a tensor in which the last of several rows with equal indices remains."""
     line = [extent if n in others else 1 for n, extent in enumerate(selection.extents)]
     rest = len(back) - (len(selection.extents) - len(others))
     number = np.arange(selection.count(others)).reshape([*line, *[1] * rest])
@@ -245,7 +246,7 @@ def neutral(reduction: str, element: int) -> Array:
 def _scatter_elements(
     writer: Writer, index: Rows, updates: Rows, extents: Sequence[int], axis: int
 ) -> None:
-    """Writes rows at computed indices: those that are not selected, behind the tensor's end."""
+    """Writes rows at computed indices; rows that are not selected go beyond the tensor's end."""
     shape = [1] * len(extents)
     shape[axis] = index.selection.count(index.selection.coordinates)
     at = _wrapped(writer, index, [extents[axis]])

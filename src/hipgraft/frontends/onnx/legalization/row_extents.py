@@ -13,7 +13,7 @@ from hipgraft.frontends.onnx.legalization.graph_info import Array
 from hipgraft.frontends.onnx.legalization.mask_forms import cast_element
 from hipgraft.frontends.onnx.legalization.row_values import Extents, Rows, Selection
 
-_LARGEST_EXTENT = 1 << 30  # numbers above are no extents but computed from a number of rows
+_LARGEST_EXTENT = 1 << 30  # numbers above are computed from a row count and are not extents
 
 MOVES = frozenset(
     {"Cast", "Concat", "Gather", "Identity", "Mul", "Reshape", "Slice", "Split", "Squeeze",
@@ -42,7 +42,7 @@ def counts_rows(array: Array) -> bool:
 def moved(
     node: NodeProto, values: Mapping[str, Array], selection: Selection, model: onnx.ModelProto
 ) -> dict[str, Extents] | None:
-    """Evaluates a node on extents; None if its results are no extents, or not all are known."""
+    """Evaluates a node on extents; None if its results are not extents, or are not all known."""
     if len(values) < len({*node.input} - {""}):
         return None
     results = evaluate(node, values, model)

@@ -42,9 +42,9 @@ class Selection:
 
     Attributes:
         node: the `NonZero`.
-        extents: of its operand.
+        extents: extents of its operand.
         rows: prime that stands for the number of selected rows in shapes.
-        mask: name of the value that tells which positions are selected, a boolean for each.
+        mask: name of a tensor of booleans that marks the selected positions.
     """
 
     node: NodeProto
@@ -54,7 +54,7 @@ class Selection:
 
     @property
     def coordinates(self) -> tuple[int, ...]:
-        """The numbers of all coordinates."""
+        """The indices of all coordinates."""
         return tuple(range(len(self.extents)))
 
     def count(self, coordinates: Collection[int]) -> int:
@@ -76,7 +76,7 @@ class Selection:
         return [*shape[:axis], *parts, *shape[axis + 1 :]]
 
     def coordinate(self, numbers: Array) -> int | None:
-        """Returns which coordinate of all positions `numbers` are; None if they are none."""
+        """Returns which coordinate of all positions `numbers` are; None if they are not one."""
         if numbers.size != self.count(self.coordinates):
             return None
         grid = numbers.reshape(self.extents)
@@ -101,8 +101,8 @@ class Rows:
 
     Attributes:
         name: the value; empty if it is known before the model runs.
-        selection: what selects the rows.
-        shape: with `Selection.rows` in place of their number.
+        selection: the selection of the rows.
+        shape: shape of the value, with `Selection.rows` in place of the number of rows.
         coordinates: those on which the value depends, in order.
         array: elements for all positions, if they are known; else None.
     """
@@ -166,7 +166,7 @@ class Rows:
 def stretched_once(array: Array) -> Array:
     """Returns an array with extent 1 for each dimension in which its elements are equal in memory.
 
-    It has the strides of what `np.broadcast_to` makes.
+    It has the strides of `np.broadcast_to`'s result.
     """
     return array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
 

@@ -61,7 +61,7 @@ _Found: TypeAlias = Rows | Extents
 
 
 def select_rows(model: onnx.ModelProto, graph: GraphInfo) -> bool:
-    """Rewrites what reads the rows that `NonZero` selects, in place.
+    """Rewrites the nodes that read the rows selected by `NonZero`, in place.
 
     Args:
         model: model with inferred shapes.
@@ -82,7 +82,7 @@ def select_rows(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     try:
         rewriter.run({node.output[0] for node in chosen})
     except RefusedNode:
-        # What is computed from extents that are known may let the next try go on.
+        # Values computed from known extents may let the next attempt get further.
         if not rewriter.settle():
             raise
     return True
@@ -97,7 +97,7 @@ def _is_selection(node: NodeProto, graph: GraphInfo) -> bool:
 
 
 def _joins(writer: Writer, found: Mapping[int, _Found]) -> bool:
-    """Whether a node joins rows with others, or with those of a tensor."""
+    """Whether a node joins selected rows with other rows, selected or of a tensor."""
     if writer.node.op_type != "Concat":
         return False
     axis = int(writer.attribute("axis"))
@@ -107,12 +107,12 @@ def _joins(writer: Writer, found: Mapping[int, _Found]) -> bool:
 
 
 def _least(selections: Iterable[Selection]) -> Selection:
-    """Returns the selection in whose terms a sum of numbers of rows is kept."""
+    """Returns the selection that represents a sum of row counts."""
     return min(selections, key=lambda one: one.rows)
 
 
 class _Rewriter:
-    """Rewrites the nodes of a graph in order, with what is known of their operands."""
+    """Rewrites the nodes of a graph in order, using known properties of their operands."""
 
     def __init__(self, model: onnx.ModelProto, graph: GraphInfo):
         self._model = model
@@ -124,8 +124,8 @@ class _Rewriter:
         self._selections: dict[int, Selection] = {}
         self._settled: dict[str, Array] = {}
         self._joined: dict[tuple[Selection | int, ...], Selection] = {}
-        # The joined rows by the sum of their numbers, in which that of the selection is the least.
-        # None if several joined rows have the sum.
+        # Joined rows, by the sum of their row counts and the selection that represents it. None if
+        # several joined rows have the sum.
         self._sums: dict[tuple[Selection, int], Selection | None] = {}
 
     def run(self, chosen: set[str]) -> None:
@@ -152,7 +152,7 @@ class _Rewriter:
             self._model.graph.value_info.remove(value)
 
     def settle(self) -> bool:
-        """Makes extents constant that are no numbers of rows, and returns whether there are any."""
+        """Makes extents constant that are not row counts, and returns whether there are any."""
         graph = self._model.graph
         nodes = [node for node in graph.node if not self._settled.keys() >= {*node.output}]
         changed = len(nodes) < len(graph.node)
@@ -264,7 +264,7 @@ class _Rewriter:
         self._keep(writer.node.output[0], Extents(one.selection, np.array(part, np.int64)))
 
     def _compute_extents(self, writer: Writer, selection: Selection) -> None:
-        """Computes extents from others, with the prime in place of the number of rows."""
+        """Computes extents from other extents, with the prime in place of the number of rows."""
         node = writer.node
         values = self._known_operands(node, lambda one: one.array)
         # No number of rows is negative; other comparisons depend on it.
@@ -300,7 +300,7 @@ class _Rewriter:
         self._keep(name, dataclasses.replace(rows, name=name, shape=tuple(shapes[name])))
 
     def _join(self, writer: Writer, rows: Mapping[int, Rows]) -> None:
-        """Joins rows with others, or with those of a tensor, which are all selected.
+        """Joins selected rows with other selected rows, or with all rows of a tensor.
 
         The result has the rows that a `NonZero` of the joined masks selects.
         """
@@ -327,7 +327,7 @@ class _Rewriter:
     def _compute(
         self, writer: Writer, found: Mapping[int, _Found], rows: Mapping[int, Rows]
     ) -> None:
-        """Computes rows from others, for the coordinates on which any of them depends."""
+        """Computes rows from operand rows, for the coordinates on which any operand depends."""
         node, selection = writer.node, next(iter(found.values())).selection
         extents = {index: one for index, one in found.items() if isinstance(one, Extents)}
         if any(_SHAPES.get(node.op_type) != index for index in extents):

@@ -19,7 +19,7 @@ class _Boxes:
     Attributes:
         lower: least y and x.
         upper: largest y and x.
-        area: of each box.
+        area: area of each box.
     """
 
     def __init__(self, writer: Writer, boxes: str, order: str, shape: list[int]):

@@ -123,14 +123,14 @@ class Writer:
         return self.graph.constants[name]
 
     def data(self, name: str) -> Array | None:
-        """Returns the elements of a constant of any size; None if it is none or in a file."""
+        """Returns the elements of a constant of any size; None for inputs and for data in files."""
         tensor = self.graph.tensors.get(name)
         if tensor is None or uses_external_data(tensor):
             return self.graph.constants.get(name)
         return numpy_helper.to_array(tensor)
 
     def mapped_data(self, name: str) -> Array | None:
-        """Returns the elements of a constant, which may be mapped from a file; None if it is none.
+        """Returns the elements of a constant, which may be mapped from a file; else None.
 
         Raises:
             Declined: the file has become invalid.
@@ -234,7 +234,7 @@ class Writer:
         """Views `x` in another shape.
 
         Raises:
-            Refused: an extent is no 64-bit number, or `x` has another number of elements.
+            Refused: an extent is not a 64-bit number, or `x` has another number of elements.
         """
         if any(not -(1 << 63) <= extent < 1 << 63 for extent in shape):
             raise Refused("of this size is not supported")

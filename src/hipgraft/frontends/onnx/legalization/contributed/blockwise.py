@@ -13,7 +13,7 @@ _F32, _INT32, _UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8
 
 
 def unpacked(writer: Writer, packed: str, shape: list[int], bits: int) -> str:
-    """Returns the numbers of a tensor of bytes as f32, lowest bits first, in a longer last dim."""
+    """Unpacks the elements of a tensor of bytes to f32, lowest bits first, in a longer last dim."""
     wide = writer.cast(packed, _INT32)
     count = 8 // bits
     if count == 1:
@@ -26,7 +26,7 @@ def unpacked(writer: Writer, packed: str, shape: list[int], bits: int) -> str:
 
 
 def _centred(writer: Writer, packed: str, shape: list[int], bits: int) -> str | None:
-    """Returns the numbers of a constant minus half their range, as INT8; None if it is none.
+    """Returns a constant's elements minus half their range, as INT8; None for other values.
 
     Kernels then need not unpack them.
     """

@@ -17,7 +17,7 @@ class _Experts:
     """Experts of two layers, for T tokens of H features: E experts of I hidden ones.
 
     Args:
-        writer: of the node, `(tokens, scores of experts, …)`.
+        writer: writer of the node, `(tokens, scores of experts, …)`.
         first: the input that has the weights of the first layer, [E, I or 2 · I, …].
     """
 
@@ -37,9 +37,9 @@ class _Experts:
         """Writes the nodes.
 
         Args:
-            weights: of both layers, [E, I or 2 · I, H] and [E, H, I], f32.
-            biases: of both layers, [E, …]; empty names for none.
-            shares: of experts in the results of tokens, [T, E].
+            weights: weights of both layers, [E, I or 2 · I, H] and [E, H, I], f32.
+            biases: biases of both layers, [E, …]; empty names if there are none.
+            shares: shares of the experts in each token's result, [T, E].
         """
         writer, features = self.writer, self.shape[-1]
         rows = writer.cast(writer.node.input[0], _F32)
@@ -61,7 +61,7 @@ class _Experts:
         writer.result(writer.cast(writer.reshape(y, self.shape), element))
 
     def shares(self, weights: str = "", *, normalized: bool) -> str:
-        """Returns the shares of experts, [T, E]: of those with the highest scores.
+        """Returns the shares of experts, [T, E], which are zero except for the highest scores.
 
         Args:
             weights: the shares of experts if they are chosen, [T, E]; by default a softmax.

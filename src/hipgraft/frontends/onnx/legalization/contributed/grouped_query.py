@@ -180,7 +180,7 @@ def _visible(writer: Writer, extents: _Extents, lengths: str) -> str:
 
 
 def _softmax(writer: Writer, extents: _Extents, scores: str, element: int) -> str:
-    """Writes the softmax; an optional further score per head has no value."""
+    """Writes the softmax; an optional additional score per head has no value."""
     sink = writer.node.input[11] if writer.has_input(11) else ""
     if not sink and int(writer.attribute("smooth_softmax", -1)) <= 0:
         return writer.op("Softmax", scores, axis=-1)

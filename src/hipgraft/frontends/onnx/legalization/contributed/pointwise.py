@@ -29,7 +29,7 @@ def activated(writer: Writer, x: str, kind: str, element: int, *given: float) ->
     """Applies an activation that a fused operator names.
 
     Args:
-        writer: of the node.
+        writer: writer of the node.
         x: operand.
         kind: ONNX's operator; empty for none.
         element: type of `x`.

@@ -32,7 +32,7 @@ def _scalar(writer: Writer, name: str) -> str:
     shape = writer.shape(name)
     known = writer.graph.constants.get(name)
     if known is not None and not np.isfinite(known.astype(np.float64)).all():
-        # Calibration makes it of a mask of -inf; onnxruntime's tables make other numbers of it.
+        # Calibration of a mask of -inf gives such a scale; onnxruntime's tables give other results.
         raise Refused("by a scale that is not finite is not supported")
     return writer.reshape(name, []) if shape == [1] else name
 
@@ -51,8 +51,8 @@ def quantize(writer: Writer, y: str, scale: int, like: str) -> None:
 def _quantize_at_once(writer: Writer, y: str, scale: int, like: str) -> None:
     """Makes the result like `quantize`, but rounds the sum with the zero point.
 
-    `QuantizeLinear` adds the zero point to what is rounded. They differ for an odd zero point where
-    `y / scale` lies half-way between integers: the nearest even integer is another one.
+    `QuantizeLinear` rounds before it adds the zero point. The results differ for an odd zero point
+    if `y / scale` is half-way between integers, because the sum then rounds to the other neighbour.
     """
     element = writer.element(like)
     zero = _input(writer, scale + 1) or writer.zero(like)

@@ -30,12 +30,12 @@ class Rotation:
         """Looks up the angles of positions.
 
         Args:
-            writer: of the node.
-            positions: of rows.
-            shape: of positions, `[batch, rows]`.
+            writer: writer of the node.
+            positions: positions of the rows.
+            shape: shape of the positions, `[batch, rows]`.
             cache: the input with the cosines of all positions, `[positions, half]`; the next input
                 has the sines.
-            interleaved: as the attribute says.
+            interleaved: value of the attribute.
         """
         batch, rows = shape
         half = writer.shape(writer.node.input[cache])[1]
@@ -50,9 +50,9 @@ class Rotation:
         """Rotates the first `2 · half` numbers of each row.
 
         Args:
-            writer: of the node.
+            writer: writer of the node.
             x: `[batch, heads, rows, size]`, where `size` is at least `2 · half`.
-            shape: of `x`.
+            shape: shape of `x`.
         """
         size, turned = shape[3], 2 * self.half
         part = writer.slice(x, 3, 0, turned) if turned < size else x
