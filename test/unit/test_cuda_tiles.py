@@ -10,6 +10,8 @@ from hipgraft.codegen.canonical import find_containers
 from hipgraft.codegen.kernel import Dispatch
 from hipgraft.codegen.provider import compile_container, compile_text
 from hipgraft.codegen.target import Target
+from hipgraft.codegen.workarounds import without
+from hipgraft.codegen.workarounds.unmasked_gathers import UNMASKED_GATHERS
 from hipgraft.ir.bindings import ir, make_context
 
 SM_80 = Target.parse("sm_80")
@@ -32,6 +34,25 @@ func.func @main(%a: tensor<{a}x{left}>, %b: tensor<{b}x{right}>) -> tensor<{m}x{
   }} -> tensor<{m}x{n}xf32>
   return %product : tensor<{m}x{n}xf32>
 }}
+"""
+# Sums of rows of 197 elements that are read by index.
+GATHERS = """
+func.func @main(%x: tensor<300xf32>, %indices: tensor<64x197xi64>) -> tensor<64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<64xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {
+      indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r)>],
+      iterator_types = ["parallel", "reduction"]}
+      ins(%indices : tensor<64x197xi64>) outs(%init : tensor<64xf32>) {
+  ^bb0(%in: i64, %out: f32):
+    %0 = arith.index_cast %in : i64 to index
+    %1 = tensor.extract %x[%0] : tensor<300xf32>
+    %2 = arith.addf %out, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<64xf32>
+  return %sum : tensor<64xf32>
+}
 """
 # Softmax without its division, as a reduction after another.
 ROWS = """
@@ -166,6 +187,20 @@ def test_nothing_is_read_behind_the_last_step_of_a_product(element: str, depth: 
 )
 def test_a_ragged_row_is_given_to_warps(length: int, threads: int) -> None:
     assert launch(ROWS.format(length=length)) == (2364, threads)
+
+
+@pytest.mark.slow
+def test_lanes_beyond_a_row_read_at_a_known_index() -> None:
+    """The register of an index that these lanes do not load holds 0, and not anything."""
+    assert starts_with_0(compile_text(GATHERS, SM_80).objects[0])
+    with without(UNMASKED_GATHERS):
+        assert not starts_with_0(compile_text(GATHERS, SM_80).objects[0])
+
+
+def starts_with_0(code: bytes) -> bool:
+    """Whether the only register that a branch loads is set before it."""
+    (register,) = re.findall(rb"bra.*\n\s*ld\.global\S*\s+(%rd\d+)", code)
+    return re.search(rb"mov\.b64\s+" + register + b", 0;", code) is not None
 
 
 @pytest.mark.slow

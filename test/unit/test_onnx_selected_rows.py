@@ -290,6 +290,16 @@ def test_compressed_rows_are_written_back(tmp_path, axis, opset):
     check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants, opset), inputs)
 
 
+@pytest.mark.parametrize("shape", [(5,), (7,), (2, 4), (3, 1)])
+@pytest.mark.parametrize("axis", [None, 0])
+def test_conditions_are_flattened_and_cut(tmp_path, shape, axis):
+    """As onnxruntime does; ONNX allows neither several dimensions nor more elements."""
+    condition = (np.arange(np.prod(shape)) % 3 != 1).reshape(shape)
+    nodes = [node("Compress", ["x", "mask"], ["z"], **({} if axis is None else {"axis": axis}))]
+    inputs = {"x": drawn(5)}
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], {"mask": condition}), inputs)
+
+
 REFUSED = {
     "rows that another mask selects": (
         [

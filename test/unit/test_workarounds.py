@@ -51,6 +51,7 @@ ELSEWHERE = {
     "inexact-remainders": "test_special_values.py",
     "integer-powers": "test_special_values.py",
     "log-sigmoid": "test_special_values.py",
+    "unmasked-gathers": "test_cuda_tiles.py",
     "lost-nans": "test_special_values.py",
     "nan-order": "test_nan_order.py",
     "lone-padding": "test_workarounds.py",

@@ -50,6 +50,7 @@ from hipgraft.codegen.workarounds.shared_fills import refuse_shared_fills, separ
 from hipgraft.codegen.workarounds.shared_positions import separate_positions
 from hipgraft.codegen.workarounds.signed_extremes import reorder_extremes
 from hipgraft.codegen.workarounds.undefined_lanes import freeze_arguments
+from hipgraft.codegen.workarounds.unmasked_gathers import guard_gathers
 from hipgraft.ir.bindings import asm, ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 
@@ -228,27 +229,27 @@ def _translated(
         session, module, kind = _formed_dispatches(text, target, flags)
     is_tiled = _TILINGS[target.kind](module, target)
     try:
-        is_tiled |= _choose_tiles(session, module, target, is_free=True)
+        is_tiled |= _pick_tiles(session, module, target, is_free=True)
         session.run(module, compile_from=_CONFIGURED, compile_to=_SCHEDULED)
     except CodegenError:
         if not is_tiled:
             raise
         # IREE may fail with these tile sizes and succeed with its own.
         session, module, kind = _formed_dispatches(text, target, flags)
-        _choose_tiles(session, module, target, is_free=False)
+        _pick_tiles(session, module, target, is_free=False)
         session.run(module, compile_from=_CONFIGURED, compile_to=_SCHEDULED)
     return session, module, kind
 
 
-def _choose_tiles(
-    session: IreeSession, module: ir.Module, target: Target, *, is_free: bool
-) -> bool:
+def _pick_tiles(session: IreeSession, module: ir.Module, target: Target, *, is_free: bool) -> bool:
     """Compiles up to the phase after which tile sizes are known; see `correct_blocks`."""
     schedule_dispatches(module)
     session.run(module, compile_from="stream", compile_to="executable-sources")
     relax_alignment(module)
     session.run(module, compile_from="executable-sources", compile_to=_CONFIGURED)
-    return correct_blocks(module, target, is_free=is_free)
+    is_changed = correct_blocks(module, target, is_free=is_free)
+    guard_gathers(module, target)
+    return is_changed
 
 
 def _formed_dispatches(

@@ -56,13 +56,24 @@ def rewrite_masks(model: onnx.ModelProto, graph: GraphInfo) -> bool:
 
 def _compress(writer: Writer) -> None:
     x, condition = writer.node.input
-    if writer.node.output[0] in writer.graph.shapes or condition in writer.graph.constants:
+    axis: int | None = writer.attribute("axis")
+    mask, shape = writer.shape(condition), writer.graph.shapes.get(x)
+    count = extent = math.prod(mask)
+    if shape is not None:
+        extent = math.prod(shape) if axis is None else shape[axis]
+    if len(mask) != 1 or count > extent:  # onnxruntime flattens the condition and ignores the rest
+        flat = writer.reshape(condition, [count])
+        writer.again([x, writer.slice(flat, 0, 0, extent)])
+        return
+    constant = writer.graph.constants.get(condition)
+    if constant is None and writer.node.output[0] in writer.graph.shapes:
         raise Declined("supported", "the number of rows is known")
-    axis = writer.attribute("axis")
-    writer.shape(condition)
     if axis is None:
         x, axis = writer.reshape(x, [-1]), 0
-    found = writer.reshape(writer.op("NonZero", condition), [-1])
+    if constant is None:
+        found = writer.reshape(writer.op("NonZero", condition), [-1])
+    else:
+        found = writer.const(np.flatnonzero(constant))
     writer.result(writer.op("Gather", x, found, axis=axis))
 
 

@@ -241,7 +241,7 @@ class Writer:
         count = size_of(self.graph.shapes.get(x, shape))
         if -1 not in shape and count != size_of(shape):
             raise Refused(f"has an operand of {count} elements instead of shape {list(shape)}")
-        # With `allowzero`, which opset 13 lacks, 0 is an extent; without it, 0 copies the operand's.
+        # With `allowzero`, 0 is an extent, without it a copy; opset 13 lacks the attribute.
         options = {"allowzero": 1} if 0 in shape else {}
         return self.op("Reshape", x, self.const(list(shape), np.int64), **options)
 
