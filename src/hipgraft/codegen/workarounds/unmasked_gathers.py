@@ -14,10 +14,10 @@ UNMASKED_GATHERS = Workaround(
     name="unmasked-gathers",
     fault="Where the tile of a loop reaches beyond its end, the loop is vectorized with masks, but "
     "a `tensor.extract` becomes a `vector.gather` whose mask is all ones. Indices that are loaded "
-    "are poison in the lanes beyond the end: these lanes read anywhere, which ends the program on "
-    "NVIDIA GPUs. AMD GPUs check the bounds of most buffers.",
+    "are poison in the lanes beyond the end: these lanes read anywhere, which ends the program. "
+    "AMD GPUs check the bounds of tensors of static shapes that are smaller than 2 GiB.",
     effect=Effect.ENDS,
-    targets="CUDA",
+    targets="AMDGPU, CUDA",
     remedy="Such lanes read the element at index 0.",
 )
 
@@ -46,7 +46,7 @@ def guard_gathers(module: ir.Module, target: Target) -> int:
 @UNMASKED_GATHERS.avoids
 def is_unmasked(target: Target) -> bool:
     """Whether lanes beyond the end of a loop read by index, and may read anywhere."""
-    return target.kind is TargetKind.CUDA
+    return target.kind is not TargetKind.CPU
 
 
 def _reads(op: ir.Operation) -> Iterator[ir.Operation]:
