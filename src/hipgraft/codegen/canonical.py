@@ -18,8 +18,8 @@ def container_text(op: ir.Operation) -> str:
     """Returns the computation of a container as text, one line per op, values numbered in order.
 
     The text leaves out the container's name, its operands and the locations, because containers
-    that differ in those alone compute the same. MLIR's own printer would number the values of the
-    whole function, which takes a walk over it.
+    that differ in those alone compute the same. MLIR's own printer would walk the whole function to
+    number its values.
     """
     attributes = [text for name, text in _attributes(op) if name != "name"]
     lines = [op.name, *attributes, *(f"-> {result.type}" for result in op.results)]

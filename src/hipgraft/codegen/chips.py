@@ -1,4 +1,4 @@
-"""Properties of chips, for estimates of time. docs/timing.md and docs/cost.md have the sources."""
+"""Properties of chips for time estimates; docs/timing.md and docs/cost.md have the sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Gpu:
     Attributes:
         name: name of the product.
         architecture: architecture as LLVM spells it.
-        units: number of compute units; on RDNA, of pairs that share workgroups.
+        units: number of compute units, or on RDNA of pairs of units that share workgroups.
         dies: number of dies, each with its own L2; workgroups alternate between them.
         clock: cycles per second.
         lds_bytes: LDS bytes per cycle of a unit.
@@ -27,8 +27,8 @@ class Gpu:
         far_bandwidth: bytes per second beyond the L2s, for data in the last cache.
         far_size: bytes of the last cache; 0 if there is none beyond the L2s.
         memory_bandwidth: achieved bytes per second.
-        peaks: dense operations per second at `clock` by element type of a matrix product's
-            factors, and `vector` for f32 outside of the matrix units.
+        peaks: dense operations per second at `clock`, by element type of a matrix product's
+            factors; the key `vector` means f32 outside of the matrix units.
         kernel_seconds: least time of a kernel, besides its work.
         gap_seconds: time between a kernel and the next one, which depends on it.
     """
@@ -68,7 +68,7 @@ class Chip(Gpu):
         launch_cycles: cycles from a free slot to a workgroup's first instruction.
         lds_latency: cycles until an LDS load returns.
         l1_least_cycles: least cycles of an instruction in the L1.
-        l1_scale: cycles of an instruction, as a part of those of one L1.
+        l1_scale: factor on the cycles of an instruction in one L1.
         l1_latency: cycles until a load from the L1 returns.
         l1_size: L1 bytes of a unit.
         l2_latency: cycles until a load from the L2 returns.
@@ -213,7 +213,7 @@ CHIPS = {
         most_waves=16,
     ),
 }
-"""The chips that estimates are for, by architecture."""
+"""The chips for which there are time estimates, by architecture."""
 
 GPUS: dict[str, Gpu] = {
     # This is one of the package's two dies, each of which is a device of its own.
@@ -267,14 +267,15 @@ GPUS: dict[str, Gpu] = {
         peaks=_peaks(f16=59.4, f8=59.4, i8=59.4, f32=29.7, f64=0.46, vector=29.7),
     ),
 }
-"""The GPUs that costs of graphs are for, by product; docs/cost.md has the sources."""
+"""The GPUs for which there are costs of graphs, by product; docs/cost.md has the sources."""
 
 
 def find_gpu(name: str) -> Gpu:
     """Returns the GPU of a product or an architecture; for other names the first of their family.
 
     Args:
-        name: as in `GPUS` or as LLVM spells it; empty, `cpu` and CUDA's mean the default, MI300X.
+        name: name as in `GPUS` or as LLVM spells it; an empty name, `cpu` and CUDA's names mean the
+            default, MI300X.
 
     Raises:
         HipgraftError: there is no such product.

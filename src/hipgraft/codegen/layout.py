@@ -32,7 +32,6 @@ class Window:
     Attributes:
         offsets: start of the box, per dim.
         sizes: extent of the box, per dim.
-        sizes: how large it is, per dim.
     """
 
     extents: tuple[int, ...]
@@ -74,7 +73,7 @@ class Layout:
         kept = [dim for dim in dims if self.shape[dim] == 1 or self.strides[dim] != 0]
         moving = self._moving(kept)
         if moving == sorted(moving, key=self._outermost_first):
-            return tuple(kept)  # dims of extent 1 may have any stride: they keep their position
+            return tuple(kept)  # dims of extent 1 may have any stride and keep their position
         return tuple(sorted(kept, key=self._outermost_first))
 
     @cached_property
@@ -150,7 +149,7 @@ class Layout:
         return self.order.index(moving[0]) if moving else -1
 
     def _extents(self) -> tuple[int, ...] | None:
-        """Extents of the physical dims from nested strides; the outermost is as small as can be."""
+        """Computes the physical dims' extents from nested strides; the outermost is minimal."""
         moving = self._moving(self.order)
         if not moving:
             return (1,) * len(self.order)

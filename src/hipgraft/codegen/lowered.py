@@ -16,7 +16,7 @@ LOWERED_FOR = "hipdnn.lowered_for"
 """Attribute of a nested module: the target that the compiler's input is for."""
 
 PLAN = "hipdnn.plan"
-"""Attribute of such a module: the plan by which its container was lowered."""
+"""Attribute of a nested module: the plan by which its container was lowered."""
 
 INPUTS = "hipdnn.inputs"
 """Attribute of a container: the symbols of the nested modules that it was lowered to."""

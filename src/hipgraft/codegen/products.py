@@ -15,16 +15,17 @@ from hipgraft.ir.tensors import shape_of, tensor_type
 _Extents: TypeAlias = tuple[int, int, int]
 
 MATRIX_ROWS = 16
-"""Rows of a matrix instruction. IREE 3.13.0 pads single products only, and would multiply several
+"""Rows of a matrix instruction. IREE 3.13.0 pads single products only, and would multiply batches
 without matrix instructions."""
 
-# By estimated time on gfx942 and gfx1100, and measured on an H200. With more rows of 16 bits,
-# matrix instructions take less time; more rows of f32 take more registers than there are.
+# By estimated time on gfx942 and gfx1100, and measured on an H200. With more rows of 16-bit
+# elements, matrix instructions take less time; more rows of f32 need more registers than a lane
+# has.
 _FEW_ROWS, _FEW_NARROW_ROWS = 16, 8
 
 
 def few_rows(bits: int) -> int:
-    """Returns up to how many rows wavefronts reduce the columns of products, by an element's bits.
+    """Returns the most rows for which wavefronts reduce the columns of products, by element width.
 
     Columns must be contiguous. More rows are multiplied by matrix instructions.
     """
@@ -87,7 +88,7 @@ def _of_attention(op: ir.Operation) -> list[Product]:
 
 
 def _of_attention_gradient(op: ir.Operation) -> list[Product]:
-    """Returns the recomputed product for the scores, and two gradients for each of two products."""
+    """Returns the product that recomputes scores, and two gradients for each of two products."""
     scores, results = _attention_extents(op)
     wanted = (scores, scores, scores, results, results)
     return [Product(extents, _heads(op), _factor(op)) for extents in wanted]
@@ -133,8 +134,8 @@ def _factor(op: ir.Operation) -> str:
 def has_window_products(op: ConvDgradOp) -> bool:
     """Returns whether each element of `dx` is one product, in one window of a dgrad.
 
-    The products must fill matrix instructions. IREE 3.13.0 may compute wrong ones on RDNA
-    otherwise, or fail.
+    The products must fill matrix instructions. Otherwise IREE 3.13.0 may compute wrong products on
+    RDNA, or fail.
     """
     dy, window, dx = shape_of(op.dy), shape_of(op.w)[2:], shape_of(op.dx)
     if any((*op.pre_padding, *op.post_padding)) or max(op.dilation) > 1 or max(op.stride) == 1:

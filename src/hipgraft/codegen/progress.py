@@ -49,4 +49,4 @@ class Progress:
 PROGRESS: ContextVar[Callable[[Started | Progress], None] | None] = ContextVar(
     "PROGRESS", default=None
 )
-"""A tool sets this; it is called at the start and at the end of each compilation."""
+"""A callback that tools set; called at the start and at the end of each compilation."""

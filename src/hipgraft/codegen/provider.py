@@ -1,4 +1,4 @@
-"""The IREE kernel provider: compiles a graph to code objects and a schedule."""
+"""Implements the IREE kernel provider, which compiles a graph to code objects and a schedule."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ from hipgraft.codegen.workarounds.unmasked_gathers import guard_gathers
 from hipgraft.ir.bindings import asm, ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 
-# IREE must not evaluate constants at compile time, which would run another compiler, nor once at
-# load time, because a host program of launches has no load-time code.
+# IREE must not evaluate constants at compile time, which would run another compiler, or at load
+# time, because a host program of launches has no load-time code.
 SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
 
 # The phase after which tile sizes are known.
@@ -294,7 +294,7 @@ def _parse(session: IreeSession, text: str, kind: TargetKind) -> ir.Module:
 
 
 def _without_torch(text: str, kind: TargetKind) -> str:
-    """Returns a module with its torch ops lowered, which is done in a separate context.
+    """Returns a module with its torch ops lowered; a separate context lowers them.
 
     Once a context has loaded the torch dialect, each canonicalization in it prepares its patterns
     for that dialect's many ops, too, and any small graph takes a third longer to compile.

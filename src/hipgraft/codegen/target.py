@@ -66,7 +66,7 @@ FUSE_PADDING = (
 They must be unset for dynamic shapes, too."""
 
 FUSE_MULTI_USE = "--iree-dispatch-creation-fuse-multi-use"
-"""A flag, on by default, with which dispatches may get several results.
+"""A flag, on by default, that lets dispatches have several results.
 
 With dynamic shapes, such a dispatch may not compile."""
 
@@ -76,9 +76,9 @@ SPLIT_REDUCTIONS = "--iree-dispatch-creation-enable-split-reduction"
 TRANSPOSES_THROUGH_CONVOLUTIONS = "--iree-global-opt-propagate-transposes-through-conv"
 """A flag that folds transpositions of operands and results into convolutions."""
 
-# Fusilli's flags for hipDNN graphs on AMDGPU, without externalised transients because the host
-# program plans workspaces. Fusing padding into its consumer turns a padded convolution from a fill
-# and two dispatches into one dispatch.
+# Fusilli's flags for hipDNN graphs on AMDGPU, without the flag that externalises transients,
+# because the host program plans workspaces. Fusing padding into its consumer turns a padded
+# convolution from a fill and two dispatches into one dispatch.
 _AMDGPU_FLAGS = (
     "--iree-preprocessing-pass-pipeline="
     "builtin.module(iree-preprocessing-backward-data-conv-pipeline)",

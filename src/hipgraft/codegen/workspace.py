@@ -29,7 +29,7 @@ def split_workspace(steps: Sequence[Step], workspace: int) -> tuple[list[Step], 
 
 
 def _parts(used: Iterable[Range]) -> list[Range]:
-    """Merges overlapping ranges into parts that start where an allocation may."""
+    """Merges overlapping ranges into parts that start where an allocation may start."""
     parts: list[Range] = []
     for one in sorted(used, key=lambda one: one.start):
         start, end = one.start - one.start % WORKSPACE_ALIGNMENT, one.end

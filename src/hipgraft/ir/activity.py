@@ -16,7 +16,7 @@ def share() -> mmap.mmap:
 
 
 def doing(what: str) -> None:
-    """Records an activity that begins, e.g. `pass 'cse'`; does nothing if no memory is shared."""
+    """Records the start of an activity, e.g. `pass 'cse'`; does nothing if no memory is shared."""
     if _shared is not None:
         _shared[:] = what.encode(errors="backslashreplace")[:_PAGE].ljust(_PAGE, b"\0")
 

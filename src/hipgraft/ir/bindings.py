@@ -56,9 +56,9 @@ _DIALECTS_WITHOUT_MODULE = (
 
 _DIALECTS = ("arith_d", "func_d", "gpu_d")
 
-# The dialects of the ops that hipgraft makes: an op of another dialect would be unregistered.
-# Parsers and passes load what they need. Loading all takes three times as long as loading these,
-# and each canonicalization builds the patterns of all loaded dialects.
+# The dialects of the ops that hipgraft creates; ops of unloaded dialects would be unregistered.
+# Parsers and passes load what they need. Loading all dialects takes three times as long, and each
+# canonicalization builds the patterns of all loaded dialects.
 _LOADED_DIALECTS = (
     *("affine", "arith", "cf", "func", "gpu", "linalg", "llvm", "math", "memref", "scf", "tensor"),
     *("tm_tensor", "torch", "torch_c", "flow", "hal", "stream", "util"),

@@ -1,7 +1,7 @@
 """Builds the upstream ops of host programs.
 
-Each inserts one op at the current insertion point, at location `loc`. They go through the
-generic `Operation.create`, so that no dialect module of the bindings has to be imported.
+Each builder inserts one op at the current insertion point, at location `loc`. Builders call the
+generic `Operation.create`, so they import no dialect module of the bindings.
 """
 
 from __future__ import annotations
@@ -211,8 +211,8 @@ def bytes_at(source: ir.Value, offset: ir.Value, nbytes: int, loc: ir.Location) 
     """Views memory `offset` bytes into a memref of any type as `nbytes` bytes.
 
     `memref.view` accepts byte buffers only, and upstream's GPU lowering drops the offset of a
-    memref. So the descriptor is built from the pointer in the form that `finalize-memref-to-llvm`
-    produces; the casts on both sides then cancel.
+    memref. So this function builds the descriptor from the pointer, in the form that
+    `finalize-memref-to-llvm` produces; the casts on both sides then cancel.
     """
     return bytes_of_pointer(_pointer_at(source, offset, loc), nbytes, loc)
 

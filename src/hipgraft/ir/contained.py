@@ -1,7 +1,8 @@
 """Runs code that may crash the process in a forked copy first.
 
 MLIR's bytecode reader trusts its input, and the bindings abort the process at a location or an
-attribute name that is not UTF-8. Neither can be caught, but a forked process may be lost.
+attribute name that is not UTF-8. Python cannot catch either crash, but a forked process may crash
+without harm.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def made_by(
         busy_seconds: limit of the processor time.
 
     Raises:
-        LostError: it crashed, raised an exception, or took longer.
+        LostError: the process crashed, raised an exception, or took longer.
     """
     reader, writer = os.pipe()
     with warnings.catch_warnings(), deferred():

@@ -199,7 +199,8 @@ def location_text(location: ir.Location) -> str:
 def node_name(location: ir.Location) -> str:
     """Returns the name of a location, or of the first named one that it was fused from.
 
-    Frontends name an op after the model's node this way. The text is empty if there is no name.
+    Frontends store the name of the model's node in the location. The text is empty if there is no
+    name.
     """
     from hipgraft.ir.bindings import ir
 

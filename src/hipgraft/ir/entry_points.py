@@ -11,10 +11,10 @@ from hipgraft.ir.selection import select
 from hipgraft.ir.symbols import symbol_of
 
 VARIANT_OF = "hipgraft.variant_of"
-"""Attribute of a function: the name of the program of which it is a variant."""
+"""Attribute of a variant function: the name of its program."""
 
 DIMS = "hipgraft.dims"
-"""Attribute of such a function: its extents by names of symbolic dimensions."""
+"""Attribute of a variant function: its extents by names of symbolic dimensions."""
 
 VARIANTS = "hipgraft.variants"
 """Attribute of a function that selects among variants by shape: the variants' symbols."""
@@ -26,9 +26,9 @@ RANGES = "hipgraft.ranges"
 """Attribute of a function: the minimum and maximum of dynamic dimensions, by name."""
 
 ELEMENTS = "hipgraft.elements"
-"""Attribute of a function: the types of the bits in its inputs and then in its results.
+"""Attribute of a function: the model's element types of its inputs, then of its results.
 
-An empty text means the type in the signature.
+An empty text means that the signature has the model's type.
 """
 
 NAMES = "hipgraft.names"
@@ -70,7 +70,7 @@ def noted_ranges(function: ir.Operation) -> dict[str, tuple[int, int]]:
 
 
 def noted_elements(function: ir.Operation) -> list[str]:
-    """Returns the types of the bits in inputs and results; empty if signatures are accurate."""
+    """Returns the model's element types of inputs and results; empty if signatures have them."""
     return _strings(function, ELEMENTS)
 
 
@@ -80,7 +80,7 @@ def noted_names(function: ir.Operation) -> list[str]:
 
 
 def note_elements(function: ir.Operation, elements: Sequence[str]) -> None:
-    """Records the types of the bits in a function's inputs and results."""
+    """Records the model's element types of a function's inputs and results."""
     _note(function, ELEMENTS, elements)
 
 
@@ -198,8 +198,8 @@ def targets_of(function: ir.Operation) -> tuple[str, ...]:
 def result_count(function: ir.Operation, inputs: int) -> int:
     """Returns how many trailing arguments are results.
 
-    A program that hipgraft did not build lacks the attribute; there, all arguments after the given
-    inputs are results.
+    A program that hipgraft did not build lacks the attribute; all of its arguments after the given
+    inputs are then results.
     """
     if "hipgraft.results" in function.attributes:
         return ir.IntegerAttr(function.attributes["hipgraft.results"]).value

@@ -1,8 +1,8 @@
 """Parses data from outside, and converts every exception of a parser to a located error.
 
-Libraries document few of the exceptions that broken input makes them raise. So `malformed` treats
-every exception as the input's fault, and only the parsing itself belongs inside it. No other code
-does this.
+Libraries document few of the exceptions that they raise on broken input. So `malformed` treats
+every exception of its body as the input's fault; the body should therefore only parse. No other
+code treats exceptions this way.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Checks modules from outside for properties at which MLIR or its bindings crash.
 
-Text is scanned for brackets that nest so deeply that parsing, verifying or printing would overflow
-the stack, and for aliases that expand beyond the memory. Bytecode, and text with forms that crash
-MLIR or its bindings, is first read in a copy of the process.
+The checks scan text for brackets that nest so deeply that parsing, verifying or printing would
+overflow the stack, and for aliases that expand beyond the memory. Bytecode, and text with forms
+that crash MLIR or its bindings, is first read in a copy of the process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 DEEPEST = 256
 """Limit on the nesting of brackets, regions and aliases in a module; models nest about 30 levels.
-Stacks hold some ten thousand levels of MLIR's, and 1000 of Python's passes."""
+Stacks hold some ten thousand levels of MLIR's recursion, and 1000 of Python's passes."""
 
 _LEAST_SECONDS = 4  # CPU time limit for the smallest files, which are read in milliseconds
 _BYTES_A_SECOND = 1 << 20
@@ -24,7 +24,7 @@ _LARGEST_ALIAS = 1 << 20  # attributes; the text of any real module is longer
 _FEW_ELEMENTS = 16
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
 _ODD_ESCAPE = re.compile(rb"\\[89A-Fa-f][0-9A-Fa-f]")
-# MLIR's verifiers and printers crash at elements of a memref, and at binaries without a handler.
+# MLIR's verifiers and printers crash on elements of a memref, and on binaries without a handler.
 _MEMREF_ELEMENTS = b"> : memref<"
 _GENERIC_BINARY = b'"gpu.binary"('
 _STRING_OR_COMMENT = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*')

@@ -14,8 +14,8 @@ from hipgraft.ir.outputs import replacing, standard_output_errors
 
 STDIN_NAME = "<stdin>"
 RESOURCE_ALIGNMENT = 16
-"""Alignment in bytes. MLIR only reads bytecode from memory that has its resources' alignment, and
-no allocator guarantees more than this."""
+"""Alignment in bytes. MLIR only reads bytecode from memory with the alignment of its resources, and
+no allocator guarantees a larger alignment than this."""
 
 MOST_DIGITS = 1 << 21
 """The most hexadecimal digits of a resource in text that the user did not request: a mebibyte."""

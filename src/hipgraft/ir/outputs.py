@@ -1,4 +1,4 @@
-"""Writes output files atomically: each completely or not at all; those of one run together."""
+"""Writes output files atomically: each file completely or not at all, a run's files together."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def plugins(group: str) -> Iterable[EntryPoint]:
     """Returns the entry points of a group, such as `hipgraft.passes`."""
     if not _may_have_plugins(tuple(sys.path)):
         return ()
-    # Imported here: it takes as long as all other imports of a tool before it reads its input.
+    # Imported here, because it takes as long as all other imports of a tool before it reads input.
     from importlib.metadata import entry_points
 
     return entry_points(group=group)

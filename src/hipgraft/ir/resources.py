@@ -1,8 +1,8 @@
 """Reads the raw bytes of `memref.global` and `arith.constant` ops, and builds constants from bits.
 
 The bindings give no access to a resource's blob, and NumPy's buffer protocol supports neither bf16
-nor fp8. So a resource is read from the op's bytecode, which stores it as in memory. The text would
-take several times as many bytes.
+nor fp8. So a resource is read from the op's bytecode, which stores it as in memory. Printed text
+would take several times as many bytes.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _checked_size(blob: bytes, tensor: ir.RankedTensorType, op: ir.Operation) ->
 def resource_bytes(op: ir.Operation) -> bytes | None:
     """Returns the bytes of the only resource in an op's attributes; None if they are missing."""
     pieces = _Pieces()
-    # A copy has no readers: MLIR's writer crashes where one op outside reads a result twice.
+    # A copy has no users: MLIR's writer crashes if an op outside of it uses a result twice.
     op.clone(ip=False).operation.write_bytecode(pieces)
     return pieces.large or _first_resource(bytes(pieces.rest))
 
@@ -215,7 +215,7 @@ def elements_of(words: Array, kind: ir.RankedTensorType, name: str) -> ir.Attrib
 
 
 def inline_elements(words: Array, kind: ir.RankedTensorType) -> ir.Attribute:
-    """Returns the same as text, in which each element is its bits; a splat if all are equal."""
+    """Returns the elements as text, each as its bits; a splat if all are equal."""
     same = (words == words.flat[0]).all()
     raw = words.flat[:1] if same else words
     return ir.Attribute.parse(f'dense<"0x{raw.tobytes().hex().upper()}"> : {kind}')

@@ -15,7 +15,7 @@ from hipgraft.ir.diagnostics import VerifyError
 from hipgraft.ir.element_types import bit_width, is_float, is_integer
 
 MOST_BYTES = 1 << 48
-"""The most bytes that any of the targets can address; no machine has as much memory."""
+"""The most bytes that any target can address; no machine has as much memory."""
 
 # MLIR keeps these dialects' types as text: torch extents, migraphx extents and strides.
 _VTENSOR = re.compile(r"!torch\.v?tensor<\[([\d,?]*)\],(.*)>")
@@ -26,7 +26,8 @@ def check_sizes(op: ir.Operation) -> None:
     """Checks that every value of static shape in `op` fits into the address space.
 
     Raises:
-        VerifyError: a value does not; located at the op that defines it or has it as an argument.
+        VerifyError: a value does not fit; located at the op that defines it or has it as an
+            argument.
     """
     fits: dict[ir.Type, bool] = {}
     errors: list[VerifyError] = []
@@ -47,7 +48,7 @@ def check_sizes(op: ir.Operation) -> None:
 
 
 def too_large(what: str) -> str:
-    """Returns the message about something that takes more than `MOST_BYTES`."""
+    """Returns the error message for a value that takes more than `MOST_BYTES`."""
     return (
         f"{what} takes more than 2^{MOST_BYTES.bit_length() - 1} bytes, which no target addresses"
     )

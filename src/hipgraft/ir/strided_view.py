@@ -115,8 +115,8 @@ class StridedView:
     def through_copy(self, copied: StridedView) -> list[list[tuple[int, int]]] | None:
         """Translates a window on a row-major copy of `copied` to the copied storage.
 
-        Returns, for each dimension, the runs (extent, stride in the copied storage) that it
-        walks, outermost first; None if a dimension does not walk whole runs, or at an offset.
+        Returns the runs (extent, stride in the copied storage) that each dimension walks, outermost
+        first. Returns None if a dimension walks a part of a run or starts at an offset.
         """
         return None if self.offset else self._runs(copied)
 

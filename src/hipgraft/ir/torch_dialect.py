@@ -26,7 +26,7 @@ _DTYPES = {
     25: "f8E5M2FNUZ",
     26: "f8E4M3FNUZ",
 }
-"""PyTorch's ScalarType numbers of the element types that programs here use."""
+"""PyTorch's ScalarType numbers of the element types that hipgraft's programs use."""
 
 _VTENSOR = re.compile(r"!torch\.vtensor<\[([\d,?]*)\],([^>]+)>")
 

@@ -1,4 +1,4 @@
-"""Erases ops without side effects whose results nothing reads."""
+"""Erases ops without side effects whose results are unused."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from hipgraft.ir.bindings import ir
 
 
 def erase_unused(block: ir.Block, *prefixes: str) -> None:
-    """Erases ops whose results nothing reads, last first; ops without results stay.
+    """Erases ops whose results are unused, last first; ops without results stay.
 
     Args:
         block: block of a function.
-        prefixes: how the names of the ops begin; any op if there are none. These ops must be pure.
+        prefixes: prefixes of the names of ops to erase; empty for any op. These ops must be pure.
     """
     for op in reversed([op.operation for op in block.operations]):
         if prefixes and not op.name.startswith(prefixes):

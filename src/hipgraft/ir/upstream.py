@@ -22,7 +22,7 @@ _passes: Any = import_module("torch_mlir.passmanager")
 
 _CONSTANT = "llvm.mlir.constant"
 
-# Kernels have memrefs as bare pointers, as IREE's do, and other arguments unchanged.
+# Kernels take memrefs as bare pointers, as IREE's kernels do, and other arguments unchanged.
 PHASE_HOST_TO_LLVM = (
     "lower-affine",
     "convert-scf-to-cf",

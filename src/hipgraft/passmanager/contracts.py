@@ -18,7 +18,7 @@ _LIMIT = 20
 _CONTAINERS = frozenset({"hipdnn.graph", "hipdnn.fallback"})
 """Ops whose contents the dialect verifies."""
 
-# Ops that create a memref which starts inside an argument.
+# Ops that create a memref that starts inside an argument.
 _POINTER_ARITHMETIC = frozenset(
     {
         "builtin.unrealized_conversion_cast",

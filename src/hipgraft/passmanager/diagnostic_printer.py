@@ -15,7 +15,7 @@ from hipgraft.ir.diagnostics import (
 )
 
 _LONGEST_LINE = 2000
-"""The length from which a source line is not shown: lines of weights would fill screens."""
+"""The shortest length of source lines that are not shown: lines of weights would fill screens."""
 
 # LLVM's colours, which are readable on light and on dark terminals.
 _BOLD = "1"

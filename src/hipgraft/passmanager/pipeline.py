@@ -24,7 +24,7 @@ from hipgraft.passmanager.text import (
 
 @dataclass(frozen=True)
 class NativeStep:
-    """A native MLIR pass with the ops that it is nested on.
+    """A native MLIR pass with the ops on which it is nested.
 
     Attributes:
         node: tree of the pass; a nest has one child.

@@ -62,7 +62,8 @@ def write(path: Path, op: ir.Operation, steps: Sequence[Step]) -> None:
     # The file is UTF-8, but an option may not be.
     pipeline = to_text(steps).encode(errors="backslashreplace").decode()
     command = f"// RUN: hipgraft-opt %s --pass-pipeline={shlex.quote(pipeline)}\n"
-    # The text omits elements: weights may have any size, and failures rarely depend on them.
+    # The text omits elements of constants: weights may be large, and failures rarely depend on
+    # them.
     text = op.get_asm(enable_debug_info=True, large_resource_limit=MOST_DIGITS)
     with output_errors(path):
         native = _NATIVE_FORM.format(pipeline=ir.StringAttr.get(pipeline, op.context))

@@ -235,7 +235,7 @@ class _Run:
             error.reported = self.runner.on_diagnostic is not None
 
     def _emitted_failure(self, failure: type[OpError]) -> OpError:
-        """Returns the diagnostics that MLIR's handler has collected as an exception."""
+        """Returns an exception for the diagnostics that MLIR's handler has collected."""
         if not self.errors:
             return failure("a pass failed without a diagnostic")
         first, *others = self.errors

@@ -61,7 +61,7 @@ class Stage:
 
     Attributes:
         name: name on command lines and in contracts.
-        recognizes: returns whether a module that is at no later stage is at this one.
+        recognizes: returns whether a module is at this stage, given that it is at no later one.
         phases: phases that produce this stage, by the name of the preceding stage. A phase under
             this stage's own name completes a module that only looks like this stage.
     """

@@ -117,8 +117,8 @@ def match(
         what: `input` or `output`, for messages.
 
     Raises:
-        HipgraftError: one is missing, of another shape or element type, on another device, or
-            not row-major on the device.
+        HipgraftError: a value is missing, has another shape or element type, is on another device,
+            or is not row-major on the device.
     """
     if len(values) != len(tensors):
         raise HipgraftError(f"the program has {len(tensors)} {what}s, but {len(values)} were given")

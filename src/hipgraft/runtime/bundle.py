@@ -1,10 +1,10 @@
-"""Bundles: a compiled program as one file, which runs without the compiler.
+"""Writes and reads bundles: a compiled program as one file, which runs without the compiler.
 
 Layout: magic, version and length of the header (little-endian), the header in JSON, then data at
 multiples of 4096 bytes, so that constants can be mapped, then a checksum of each piece. The
 header holds the recordings for each architecture (one per variant) and the offset of each
-object and constant; equal data is stored once. A program with dynamic shapes is recorded anew for
-each set of shapes at run time: the bundle holds its host program as MLIR bytecode.
+object and constant; equal data is stored once. For a program with dynamic shapes the bundle holds
+its host program as MLIR bytecode, which is recorded at run time for each set of shapes.
 
 `hipgraft/native/core/bundle.cpp` reads the same format.
 """
@@ -60,8 +60,8 @@ def write_bundle(
 
     Args:
         path: the file, which is replaced atomically.
-        recordings: one for each architecture, or the variants of one. All are of one module, so
-            constants of equal names are the same.
+        recordings: one for each architecture, or the variants of one. All were recorded from one
+            module, so constants with equal names are the same.
         metadata: further data for readers, as JSON.
 
     Raises:
@@ -73,7 +73,7 @@ def write_bundle(
 def bundle_bytes(
     recordings: Sequence[Recording], metadata: Mapping[str, Any] | None = None
 ) -> bytes:
-    """Returns what `write_bundle` would write."""
+    """Returns the bytes that `write_bundle` would write."""
     file = BytesIO()
     _write_to(file, *_recorded(recordings, metadata))
     return file.getvalue()
@@ -165,8 +165,8 @@ class Bundle(Runnable):
         """Returns the program for a device; its constants are read from the open bundle.
 
         Raises:
-            HipgraftError: there is none, it has dynamic shapes, or it accesses memory other than
-                its own.
+            HipgraftError: there is no such program, it has dynamic shapes, or it accesses memory
+                other than its own.
         """
         program = self._program(architecture)
         if program.host is not None:
@@ -214,7 +214,7 @@ class Bundle(Runnable):
         """Records a program with dynamic shapes for certain shapes of its inputs.
 
         Raises:
-            HipgraftError: there is none for the architecture, its shapes are static, or the
+            HipgraftError: there is no program for the architecture, its shapes are static, or the
                 inputs do not fit it.
         """
         program = self._program(architecture)

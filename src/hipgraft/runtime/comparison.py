@@ -18,8 +18,8 @@ _TOLERANCES = {
 """Tolerances by element type, relative to the largest magnitude; other types must be equal.
 
 They are four times the spacing of the half types at 1. Correct models of up to a dozen layers,
-which accumulate in f32, stay within one spacing, as onnxruntime does; in f32 within 1e-6, or 1e-5
-for deep models. Results computed from wrong elements are off by 1e-2 or more.
+which accumulate in f32, stay within one spacing, as onnxruntime does; in f32 they stay within 1e-6,
+or 1e-5 for deep models. Results computed from wrong elements are off by 1e-2 or more.
 """
 
 

@@ -1,8 +1,7 @@
 """Writes IREE's parameter archives (`.irpa`) one constant at a time, and reads their tables.
 
 IREE's own writer needs all constants in memory at once, and its reader does not check the file.
-Source: IREE's
-`schemas/parameter_archive.h`, version 0 of the format.
+Source: IREE's `schemas/parameter_archive.h`, version 0 of the format.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Constant(Protocol):
 
 @dataclass(frozen=True)
 class _Digest:
-    """The last entry, the digest, which is known when all other entries have been read."""
+    """The digest as the last entry: it is known when all other entries have been read."""
 
     digest: Any
     nbytes: int = 32

@@ -1,8 +1,8 @@
 """Remembers the code that this user wrote to files; such code runs without confirmation.
 
-Bundles and compiled programs contain code: running a file runs the code of its author. A file that
-hipgraft wrote for this user is remembered by its digest, the name of an empty file in a folder that
-nobody else can write to. Any other file runs only if the user allows it.
+Bundles and compiled programs contain code: running a file runs the code of its author. For each
+file that it writes for this user, hipgraft creates an empty file, named by the file's digest, in a
+folder that nobody else can write to. Any other file runs only if the user allows it.
 """
 
 from __future__ import annotations

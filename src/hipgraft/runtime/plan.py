@@ -56,8 +56,8 @@ class PlanMetadata:
 def workspace_size(recordings: Sequence[Recording], scalars: int = 0) -> int:
     """Returns the bytes of scratch memory that suffice for a program on every architecture.
 
-    Constants are not in it: they are loaded with the code. Scalars in host memory are copied to its
-    end, each at a multiple of `SCRATCH_ALIGNMENT`.
+    Scratch memory excludes constants, which are loaded with the code. Scalars in host memory are
+    copied to its end, each at a multiple of `SCRATCH_ALIGNMENT`.
 
     Args:
         recordings: recordings of the program.

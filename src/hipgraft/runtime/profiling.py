@@ -60,8 +60,9 @@ def profile_calls(
 ) -> Profile:
     """Times calls in order and returns the median time of each.
 
-    On a device with events, it measures the time between events, which excludes the host's time if
-    a captured graph can contain the events. On other devices, it waits for each call.
+    On a device with events, this function measures the time between events, which excludes the
+    host's time if a captured graph can contain the events. On other devices, it waits for each
+    call.
 
     Args:
         device: the device.

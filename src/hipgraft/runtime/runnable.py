@@ -1,4 +1,4 @@
-"""The base class of programs and bundles, which loads and runs them on devices."""
+"""Defines the base class of programs and bundles, which loads and runs them on devices."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from hipgraft.runtime.timing import Timing
 class Runnable(Closing):
     """A program with recordings for one or more architectures.
 
-    Once it has run on a device, it and its constants stay loaded there until it is closed. Close
-    it before closing a device that was passed to it. Threads may share it.
+    Once the program has run on a device, its code and constants stay loaded there until the program
+    is closed. Close the program before a device that was passed to it. Threads may share a program.
     """
 
     def __init__(self) -> None:
@@ -35,14 +35,14 @@ class Runnable(Closing):
         """Returns all variants of the program for an architecture.
 
         Raises:
-            HipgraftError: there is none.
+            HipgraftError: there is no program for the architecture.
         """
 
     def recording(self, architecture: str) -> Recording:
         """Returns the program for an architecture, if it has only one variant.
 
         Raises:
-            HipgraftError: there is none, or it has several variants.
+            HipgraftError: there is no such program, or it has several variants.
         """
         only, *others = self.recordings(architecture)
         if others:

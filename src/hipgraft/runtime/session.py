@@ -44,8 +44,8 @@ class Session(Closing):
         device: device to run it on; it stays open when the session closes.
         replay: whether the calls of repeated runs are captured and replayed, where the device
             can; results are the same.
-        record: gives the variant for certain shapes of the inputs, of a program of dynamic shapes;
-            each is asked for once.
+        record: for a program with dynamic shapes, returns the variant for certain shapes of the
+            inputs; called once for each variant.
         names: names of the inputs, if there is no recording yet.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Statistics of the times of repeated runs."""
+"""Computes statistics of the times of repeated runs."""
 
 from __future__ import annotations
 

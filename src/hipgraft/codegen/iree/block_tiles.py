@@ -1,7 +1,7 @@
 """Corrects the tile sizes that IREE chooses for reductions over several dims.
 
-The rows of `row_tiles` are blocks of one dim. Whether several dims collapse to one is known only in
-the phase that chooses tile sizes.
+`row_tiles` handles reductions over one dim. Whether IREE collapses several dims to one is known
+only in the phase that chooses tile sizes.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def correct_blocks(module: ir.Module, target: Target, *, is_free: bool) -> bool:
     Args:
         module: the module after the phase `executable-configurations`.
         target: the target of the module.
-        is_free: whether it may also do so where IREE's choice is only slow.
+        is_free: whether to correct choices of IREE that are only slow, too.
 
     Returns:
-        Whether it did so where IREE's choice is only slow.
+        Whether it corrected a choice that is only slow.
     """
     is_changed = False
     with module.context, ir.Location.unknown():
@@ -88,15 +88,15 @@ def _tiled_loops(op: ir.Operation) -> list[int]:
 
 
 def _is_plain(function: ir.Operation) -> bool:
-    """Whether linalg's generic ops are the only ones of a function that have loops."""
+    """Whether all ops with loops in a function are generic ops of linalg."""
     names = {op.name for op in walk(function)} - _PLAIN
     return not any(name.startswith(("linalg.", "iree_linalg_ext.", "scf.")) for name in names)
 
 
 def _share_blocks(function: ir.Operation, ops: Sequence[ir.Operation], target: Target) -> bool:
-    """Distributes blocks that single work items would reduce; returns whether that takes less time.
+    """Distributes blocks over lanes if single work items would be slower; returns whether it did.
 
-    Blocks with one loop in each op have been rows, which `row_tiles` has distributed.
+    `row_tiles` has already distributed blocks with one loop in each op, as rows.
     """
     reductions = [op for op in ops if "reduction" in iterators(op)]
     if not reductions or not all(map(_reads_blocks, reductions)) or counts_booleans(ops):
@@ -120,7 +120,7 @@ def _share_blocks(function: ir.Operation, ops: Sequence[ir.Operation], target: T
 
 
 def _reads_blocks(op: ir.Operation) -> bool:
-    """Whether a reduction has one result, and reads each element once; no contraction does."""
+    """Whether a reduction has one result and reads each element once, which no contraction does."""
     several = {loop for loop, extent in extents_of(op).items() if extent != 1}
     return len(op.results) == 1 and any(several.issubset(dims) for dims in loops_of(op)[:-1])
 
@@ -128,7 +128,7 @@ def _reads_blocks(op: ir.Operation) -> bool:
 def _inner_loops(op: ir.Operation, ops: Sequence[ir.Operation]) -> list[int]:
     """Returns the loops of an op along a block: those that it reduces or broadcasts along.
 
-    A producer has none, because it is computed where it is read.
+    A producer has no such loops, because IREE computes it where it is read.
     """
     kinds = iterators(op)
     if "reduction" in kinds:
@@ -143,7 +143,7 @@ def _inner_loops(op: ir.Operation, ops: Sequence[ir.Operation]) -> list[int]:
 
 
 def _extents(op: ir.Operation, loops: Sequence[int] | None = None) -> list[int]:
-    """Returns the extents of an op's loops, by default of all, as if dynamic ones were short."""
+    """Returns the extents of an op's loops, by default of all; dynamic extents count as short."""
     extents = extents_of(op)
     known = [extents[loop] for loop in (sorted(extents) if loops is None else loops)]
     return [_DYNAMIC if extent == ir.ShapedType.get_dynamic_size() else extent for extent in known]
@@ -152,7 +152,7 @@ def _extents(op: ir.Operation, loops: Sequence[int] | None = None) -> list[int]:
 def _distribute(
     function: ir.Operation, blocks: Mapping[ir.Operation, Sequence[int]], target: Target
 ) -> None:
-    """Distributes loops over a workgroup; the op with a tile of the workgroup keeps it."""
+    """Distributes loops over a workgroup; an op with a workgroup tile keeps that tile."""
     lanes = target.wavefront_size
     extents = {op: _extents(op, loops) for op, loops in blocks.items()}
     longest, is_lone = max(map(prod, extents.values())), len(blocks) == 1
@@ -174,9 +174,9 @@ def _shared(extents: Sequence[int], lanes: int, wanted: int) -> tuple[list[int],
     """Returns the lanes and the wavefronts along each loop, at most `wanted` wavefronts.
 
     IREE 3.13.0 adds wrong elements if several loops have partial tiles, if wavefronts share several
-    loops, or if more wavefronts than lanes share one. Of the distributions that are right, those
-    with most wavefronts come first, then those without partial tiles, then those with most lanes
-    along the innermost loops.
+    loops, or if more wavefronts than lanes share one. Among the correct distributions, this
+    function prefers those with the most wavefronts, then those without partial tiles, then those
+    with the most lanes along the innermost loops.
     """
     ones = [1] * len(extents)
     found: list[tuple[int, bool, list[int], list[int], list[int]]] = []

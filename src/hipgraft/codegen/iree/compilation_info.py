@@ -1,4 +1,4 @@
-"""Attributes that override how IREE compiles a dispatch."""
+"""Builds attributes that override how IREE compiles a dispatch."""
 
 from __future__ import annotations
 

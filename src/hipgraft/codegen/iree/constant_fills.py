@@ -17,7 +17,7 @@ _WORD = 4
 def constant_bytes(attr: ir.Attribute) -> bytes:
     """Returns the contents of a `#util.composite` attribute.
 
-    The attribute has no Python API; it prints one element attribute a line between its brackets.
+    The attribute has no Python API; it prints one element attribute per line between its brackets.
 
     Raises:
         CodegenError: an element attribute cannot be read as bytes.

@@ -1,9 +1,9 @@
-"""Tile sizes for CUDA where IREE's own choice leaves most of the GPU idle.
+"""Sets tile sizes for CUDA where IREE's own choice leaves most of the GPU idle.
 
-IREE 3.13.0 multiplies f32 matrices without shared memory, and it uses 64x64 tiles even where a
-product has fewer of them than the GPU has multiprocessors. The attribute `compilation_info`, which
-IREE's tuning specs also set, overrides that choice. The tile sizes are the fastest of those timed
-on an H200.
+IREE 3.13.0 multiplies f32 matrices without shared memory, and it uses 64x64 tiles even if a product
+then has fewer tiles than the GPU has multiprocessors. The attribute `compilation_info`, which
+IREE's tuning specs also set, overrides that choice. The tile sizes here were the fastest of those
+timed on an H200.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class _Product:
     def step(self) -> int:
         """The largest step along K that divides K and is at most `_MOST_STEPS`.
 
-        Where a step pads K, IREE 3.13.0 reads the row after K instead of zeros, and 0 times an
-        unknown element may be NaN.
+        If a step pads K, IREE 3.13.0 reads the row after K instead of zeros, and 0 times an unknown
+        element may be NaN.
         """
         return largest_divisor(self.extent("k"), _MOST_STEPS)
 

@@ -1,4 +1,4 @@
-"""Host functions of a kernel with dynamic shapes, as MLIR text.
+"""Writes the host functions of a kernel with dynamic shapes, as MLIR text.
 
 `@main` takes one memref per operand, then one per result, and launches the kernels that IREE
 compiled; its body is empty where the runtime calls the whole module. `@extents` takes the operands

@@ -1,7 +1,7 @@
-"""Host functions for dynamic shapes: IREE's schedule and its arithmetic in upstream ops.
+"""Writes host functions for dynamic shapes: IREE's schedule and its arithmetic in upstream ops.
 
-`memref.dim` reads the extents. Workgroup counts, sizes and the constants that kernels take are
-computed from them by copies of the ops that IREE generated.
+`memref.dim` reads the extents. Copies of the ops that IREE generated compute workgroup counts,
+sizes and the constants of kernels from the extents.
 """
 
 from __future__ import annotations

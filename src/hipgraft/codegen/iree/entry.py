@@ -101,7 +101,7 @@ def find_entry(module: ir.Module) -> ir.Operation:
     """Returns the function `@main`.
 
     Raises:
-        CodegenError: there is none.
+        CodegenError: there is no such function.
     """
     for op in module.body.operations:
         attributes = op.operation.attributes

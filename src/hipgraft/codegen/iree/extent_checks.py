@@ -1,7 +1,7 @@
 """Asserts that extents of operands that meet in an op are equal, and that divisors are not 0.
 
-Lowerings to linalg assume equal dynamic extents; with others, kernels would read beyond the smaller
-operand. A division by 0 would end the host's process.
+Lowerings to linalg assume equal dynamic extents; if extents differ, kernels would read beyond the
+smaller operand. A division by 0 would end the host's process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Place = tuple[int, int]
 
 
 def check_extents(module: ir.Module) -> None:
-    """Writes a `cf.assert`, in place, wherever extents must be equal and are not known to be.
+    """Writes a `cf.assert`, in place, for extents that must be equal and are not known to be.
 
     It does the same for divisors that must not be 0.
 

@@ -1,9 +1,8 @@
 """Reads IR of another compiler version without the definitions of its dialects.
 
-The compiler's internal dialects change between releases, so that text of one release does not parse
-in another. In generic form and with renamed dialects it parses in every release: operations,
-attributes and types are then opaque, and their contents are looked up by names that all releases
-share.
+The compiler's internal dialects change between releases, so text of one release does not parse in
+another. Text in generic form with renamed dialects parses in every release: operations, attributes
+and types are then opaque, and readers look up their contents by names that all releases share.
 """
 
 from __future__ import annotations

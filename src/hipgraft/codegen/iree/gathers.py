@@ -18,8 +18,8 @@ def fuse_gathers(module: ir.Module) -> None:
 
     IREE fuses loops with a `tensor.extract` into reductions that read them, but not into other
     loops: sampling an image at four points and weighting them would take five dispatches. Other
-    modules stay as they are, because the pass would move what is computed for each row, such as the
-    root of a variance, into the loops over its elements.
+        modules stay unchanged, because the pass would move computations per row, such as the root
+        of a variance, into the loops over the row's elements.
 
     Args:
         module: module after torch ops were lowered.

@@ -1,8 +1,8 @@
-"""The alignment of buffers that kernels rely on.
+"""Sets the buffer alignment that kernels may assume.
 
 IREE compiles for buffers aligned to 64 bytes, as its own runtime allocates them. Hosts promise
-less: hipDNN's tensors are aligned to 16 bytes. The instructions of GPUs need no more than that, so
-the kernels of ResNet-50 and ViT-B/16 for gfx942 and gfx1100 are the same with either alignment.
+less: hipDNN's tensors are aligned to 16 bytes. GPU instructions need no more than 16 bytes: the
+kernels of ResNet-50 and ViT-B/16 for gfx942 and gfx1100 are the same with either alignment.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from hipgraft.ir.bindings import ir
 
 POINTER_ALIGNMENT = 16
-"""Bytes. Each buffer that a kernel is launched with is at a multiple of these."""
+"""Alignment in bytes of each buffer that a host passes to a kernel."""
 
 
 def relax_alignment(module: ir.Module) -> None:

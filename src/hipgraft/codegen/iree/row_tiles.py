@@ -74,7 +74,7 @@ class _Spread:
 
 
 def set_rows(module: ir.Module, target: Target) -> bool:
-    """Spreads rows and columns in a module after the phase `flow`; returns whether it did any."""
+    """Sets tile sizes for rows and columns after the phase `flow`; returns whether it set any."""
     with module.context, ir.Location.unknown():
         tiled = [
             set_rows_of(ops, target) or set_product_of(ops, target) for ops in generics_of(module)
@@ -129,7 +129,7 @@ def _several(extents: Sequence[int]) -> list[int]:
 def _reduces_rows(op: ir.Operation, extents: tuple[int, ...]) -> bool:
     """Whether an op reduces contiguous elements in its innermost loop, each read once.
 
-    No operand of a contraction has all loops.
+    A contraction does not qualify, because none of its operands has all loops.
     """
     last = len(extents) - 1
     several = {loop for loop, extent in enumerate(extents) if extent > 1}
@@ -143,7 +143,7 @@ def _reduces_rows(op: ir.Operation, extents: tuple[int, ...]) -> bool:
 
 _MOST_ITEMS = 1024  # in a workgroup
 
-# Elements per lane: per iteration of a loop, kept in registers, and at most with little spilling.
+# Elements per lane: per iteration of a loop, kept in registers, and the most with little spilling.
 PASSED, KEPT = 16, 32
 MOST_KEPT = {TargetKind.AMDGPU: 128, TargetKind.CUDA: 64}
 
@@ -184,8 +184,9 @@ def _on_cuda(rows: _Rows, target: Target) -> _Spread | None:
 
 
 # AMDGPU, by estimated time. A work item reads its row element by element, and few rows leave most
-# units idle. That only pays off for many short rows, of which a wavefront's lanes would each get
-# hardly an element. Rows of these lengths and more, by wavefront size, are always shared.
+# units idle. One work item per row only pays off for many short rows, in which each lane of a
+# wavefront would get hardly an element. Rows of these lengths and more, by wavefront size, are
+# always shared.
 SHARED_FROM = {64: 32, 32: 64}
 _LEAST_SHARED = 5
 

@@ -2,8 +2,8 @@
 
 After the `executable-targets` phase the entry function holds the schedule: it imports or allocates
 buffers, and its `stream.cmd.execute` regions fill, copy and dispatch on them. IREE orders the
-bindings of a dispatch by use and drops unused arguments, so that a kernel's arguments are read here
-and never assumed from operand positions. This IR is not a public interface and changes between
+bindings of a dispatch by use and drops unused arguments, so this module reads a kernel's arguments
+and never derives them from operand positions. This IR is not a public interface and changes between
 releases; an unknown op is an error.
 """
 
@@ -46,7 +46,7 @@ BOOKKEEPING = frozenset(
 
 _IGNORED = BOOKKEEPING | {"cf.br", "stream.resource.dealloca", "util.align", "util.assume.int"}
 
-# These ops are evaluated when a command needs their value.
+# The reader evaluates these ops when a command needs their value.
 _ARITHMETIC = ("affine.", "arith.")
 
 
@@ -167,9 +167,9 @@ class _ScheduleReader:
     def read_initializer(self, initializer: ir.Operation) -> None:
         """Reads the initializer of a global constant, which each call then writes to the workspace.
 
-        IREE maps a constant from the module, or loads it where the device cannot map it. The entry
-        block branches to the last block with the mapping, or else to a block between them that
-        loads.
+        IREE maps a constant from the module, or loads it if the device cannot map it. The entry
+        block branches to the last block with the mapping, or else to a block in between that loads
+        the constant.
         """
         blocks = list(initializer.regions[0].blocks)
         self._read_block(blocks[0])

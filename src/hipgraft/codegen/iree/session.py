@@ -1,4 +1,4 @@
-"""IREE's compiler in this process: sessions, phases, diagnostics.
+"""Runs IREE's compiler in this process: sessions, phases, diagnostics.
 
 A session holds one set of flags and one MLIR context; many invocations share it. The phases of
 the pipeline are chosen through the C API, which the wheel's `ctypes` wrapper does not cover.
@@ -24,7 +24,7 @@ PROGRAM = "hipgraft"
 _MAX_REPORTED_ERRORS = 3
 _MAX_ERROR_CHARACTERS = 200
 
-# `-:3:12: `, a location in generated text, which is meaningless to the user.
+# A location in generated text, such as `-:3:12: `, is meaningless to the user.
 _LOCATION = re.compile(r"^\S+:\d+:\d+: ")
 
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(

@@ -21,7 +21,7 @@ class Range:
     written: bool
 
     def overlaps(self, other: Range) -> bool:
-        """Whether the two share a byte."""
+        """Whether the two ranges share a byte."""
         return self.buffer == other.buffer and self.start < other.end and other.start < self.end
 
     def contains(self, other: Range) -> bool:
@@ -42,7 +42,7 @@ def uses(steps: Sequence[Step], buffer: int) -> bool:
 def protect_operands(
     steps: Sequence[Step], num_operands: int, workspace: int, workspace_size: int
 ) -> tuple[list[Step], int]:
-    """Moves steps that update an operand in place to a copy of it in the workspace.
+    """Makes steps that update an operand in place update a copy of it in the workspace instead.
 
     IREE may overwrite an argument at its last use, but a host program may still read the operand.
 
@@ -66,7 +66,7 @@ def write_results_directly(steps: Sequence[Step], workspace: int) -> list[Step]:
     """Removes copies from the workspace to a result by working on the result's memory.
 
     A copy is removed if no other step touches the result, and if all steps that use the copied
-    range run before it and stay within the range.
+    range run before the copy and stay within the range.
     """
     result = list(steps)
     for copy in [step for step in steps if isinstance(step, Copy) and step.source == workspace]:

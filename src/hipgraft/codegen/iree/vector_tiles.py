@@ -1,9 +1,9 @@
 """Assigns a wavefront to each column of products with few rows.
 
-IREE 3.13.0 gives a workgroup up to 64 columns of a product with one row, and matrix instructions or
-tiles of 16 rows to products with few. One row times a matrix of 1,152 x 320 then occupies 5 of a
-GPU's compute units. A wavefront for each column, whose lanes share the sum, takes a fifth of the
-time.
+IREE 3.13.0 gives a workgroup up to 64 columns of a product with one row, and uses matrix
+instructions or tiles of 16 rows for products with few rows. One row times a matrix of 1,152 x 320
+then occupies 5 of a GPU's compute units. A wavefront for each column, whose lanes share the sum,
+takes a fifth of the time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hipgraft.ir.element_types import bit_width
 _AT_ONCE = 4
 _PASSED_BITS = 128
 
-# Wavefronts share a sum, up to `_MOST_SHARING` of them, if a compute unit would have fewer
+# Up to `_MOST_SHARING` wavefronts share a sum if a compute unit would otherwise have fewer
 # wavefronts than this.
 _WAVEFRONTS_PER_UNIT = 4
 _MOST_SHARING = 16
@@ -48,9 +48,9 @@ def has_few_rows(rows: int, depth: int, columns: int, bits: int, target: Target)
     """Returns whether the columns of a product get wavefronts.
 
     Args:
-        rows: its rows.
+        rows: rows of the product.
         depth: the elements of a sum.
-        columns: its columns, in all batches.
+        columns: columns of the product, in all batches.
         bits: bits of an element of the matrix with these columns.
         target: target of the kernel.
     """
@@ -76,7 +76,8 @@ class _Product:
     Attributes:
         tiles: the tile of a workgroup along each parallel loop.
         workgroups: the number of workgroups.
-        depths: the extents of the loops of a sum: of blocks with a scale each, and within one.
+        depths: the extents of the loops of a sum: the loop over blocks with a scale each, and the
+            loop within a block.
         bits: bits of an element of the matrix whose columns are distributed.
     """
 
@@ -137,7 +138,7 @@ def _power_of_two(number: int) -> int:
 def _step(product: _Product, lanes: int, at_once: int) -> int:
     """Returns the elements of a sum that a wavefront processes per iteration.
 
-    A divisor of the sum's elements, where there is one, spares each iteration the masks.
+    It prefers a divisor of the number of the sum's elements, with which iterations need no masks.
     """
     most = min(at_once * 4, _PASSED_BITS // product.bits)
     steps = [lanes * count for count in (most, most // 2, most // 4) if count >= at_once]

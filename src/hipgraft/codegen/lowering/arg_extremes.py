@@ -1,9 +1,9 @@
 """Lowers the index of a row's largest or smallest element, the first one of several.
 
 IREE lets one work item compare the elements of a row one after the other, which takes an estimated
-3 ms on gfx942 for a vocabulary of 50,000. As one integer whose upper half orders the elements, and
-whose lower half orders their indices, lanes share the row as for any other maximum. If a row is not
-contiguous, each lane has a row, or a part of it.
+3 ms on gfx942 for a vocabulary of 50,000. This lowering packs each element and its index into one
+integer: the upper half orders the elements, the lower half the indices. Lanes then share a row as
+for any other maximum. If a row is not contiguous, each lane reduces a row or a part of it.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def _largest_apart(emitter: Emitter, x: Tensor, is_least: bool) -> tuple[Tensor,
     """Emits the index and the key of the extreme element along L of `x` [outer, L, inner].
 
     A work item compares its elements one after the other. LLVM does not finish compiling long
-    chains of comparisons of keys that have a constant index as their lower half, so this compares
-    pairs of a key and an index.
+    chains of comparisons of keys that have a constant index as their lower half, so this lowering
+    compares pairs of a key and an index.
     """
     outer, count, inner = x.shape
     # At most as many parts as elements in each: one work item compares the results of all parts.
@@ -164,7 +164,7 @@ def _better(scalars: ScalarEmitter, new: list[Scalar], best: list[Scalar]) -> li
 def _reduced(
     emitter: Emitter, inputs: Sequence[Tensor], elements: Sequence[str], body: Body, dim: int
 ) -> list[Tensor]:
-    """Emits the reduction of a dim, without which the results have these element types."""
+    """Emits the reduction of a dim; the results lack that dim and have these element types."""
     shape = inputs[0].shape
     others = [each for each in range(len(shape)) if each != dim]
     form = (*shape[:dim], 1, *shape[dim + 1 :])
@@ -177,7 +177,7 @@ def _reduced(
 
 
 def _parts(rows: int, count: int, most: int, shortest: int) -> int:
-    """Returns how many parts of at least `shortest` elements share a row, `most` of all rows."""
+    """Returns the parts per row: each has at least `shortest` elements, all rows at most `most`."""
     most = min(most // rows, count // shortest)
     return next((parts for parts in range(most, 1, -1) if count % parts == 0), 1)
 

@@ -1,9 +1,9 @@
-"""Concatenates tensors whose parts of the result are not contiguous.
+"""Concatenates tensors that form non-contiguous parts of the result.
 
 IREE copies the operands to another storage order, concatenates them there and copies the result
 back. This lowering selects each element of the result from the operands, in one dispatch, and
-computes operands that are elementwise ops, slices, or concatenations. It stores the results of the
-container's other ops, except halves of the last dim, as in rotary embeddings.
+recomputes operands that are elementwise ops, slices, or concatenations. It stores the results of
+the container's other ops, except halves of the last dim, as in rotary embeddings.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _is_packed(part: Elements) -> bool:
 
 
 def _costs_a_launch(parts: Sequence[Elements]) -> bool:
-    """Whether contiguous parts take a launch anyway, which can copy all of them.
+    """Whether contiguous parts take a launch anyway; that launch can copy all of them.
 
     The producer of a whole tensor may write it where it is read, so that no launch copies it.
     """

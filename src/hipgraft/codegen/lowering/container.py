@@ -180,7 +180,7 @@ _TORCH_OPS: dict[
     "torch.aten.scatter_reduce.two": lower_scatter,
     "torch.aten.scatter.src": lower_scatter,
 }
-"""Lowerings of torch ops; IREE lowers the others, and those for which one returns None."""
+"""Lowerings of torch ops; IREE lowers all other ops, and ops for which these return None."""
 
 
 def _lower_op(lowering: Lowering, copier: VerbatimCopier, op: ir.Operation) -> None:

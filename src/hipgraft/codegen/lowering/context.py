@@ -169,7 +169,7 @@ def is_ragged(value: ir.Value) -> bool:
 def float_compute_type(op: ComputeOp, *elements: str) -> str:
     """Returns the floating-point type in which `op` computes on `elements`.
 
-    This is the op's own compute type if it is a float; otherwise f64 for f64 data, else f32.
+    This is the op's own compute type if that is a float type; otherwise f64 for f64 data, else f32.
     """
     declared = "" if op.compute_type is None else str(op.compute_type)
     if declared and is_float(declared):

@@ -1,4 +1,4 @@
-"""Values of a container whose elements are computed where they are read.
+"""Recomputes elements of a container's values where other ops read them.
 
 IREE stores the operand of a gather. Recomputing the elements of a concatenation's part is cheaper
 if the part is an elementwise op, a slice, or a concatenation of the container's operands.
@@ -23,10 +23,10 @@ from hipgraft.ir.tensors import element_of, shape_of
 from hipgraft.ir.torch_dialect import known_int, shape_and_element
 
 MOST_READS = 16
-"""The most elements that are read for one element; of a concatenation, one of them is used."""
+"""The most elements to read for one element; for a concatenation, only one of them is used."""
 
 MOST_OPS = 32
-"""The longest chain of ops that are computed for each element."""
+"""The longest chain of ops to recompute for each element."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Elements:
         shape: extents of the value.
         element: element type.
         read: emits the element at given indices, one for each dim.
-        tensors: the tensors that it reads an element of, each as often as that.
-        source: the tensor whose elements they are, each at its own index; None for all others.
+        tensors: the tensors that `read` reads, each repeated once per element read.
+        source: the tensor that has these elements at the same indices; None if there is none.
         is_window: whether `source` is a part of a tensor in memory.
         reads_computed: whether other ops of the container compute one of the tensors.
     """
@@ -72,10 +72,11 @@ class Elements:
 
     @classmethod
     def of(cls, value: ir.Value, source: Source, depth: int = MOST_OPS) -> Elements | None:
-        """Returns the elements of a value; None if they are not to be computed where they are read.
+        """Returns the elements of a value; None if they should not be computed where they are read.
 
-        An op that IREE lowers computes them then and `source` does not store them, or a chain of
-        more than `depth` ops, or they read more than `MOST_READS` elements.
+        This is the case if the value is the result of an op that IREE lowers and `source` does not
+        store it, depends on a chain of more than `depth` ops, or reads more than `MOST_READS`
+        elements.
         """
         op, lowering = defining_op(value), source.lowering
         if op is None or op.name == "arith.constant":
@@ -117,7 +118,7 @@ class Elements:
 def joined(parts: Sequence[Elements], dim: int) -> Elements:
     """Returns the elements of a concatenation.
 
-    Lanes read one element of each part, and use one of these.
+    Each lane reads one element of each part and selects one of them.
     """
     starts = [0, *accumulate(part.shape[dim] for part in parts)]
     shape = parts[0].shape
@@ -125,7 +126,7 @@ def joined(parts: Sequence[Elements], dim: int) -> Elements:
     def read(scalars: ScalarEmitter, indices: list[Scalar]) -> Scalar:
         row, values = indices[dim], list[Scalar]()
         for part, (start, end) in zip(parts, pairwise(starts), strict=True):
-            # Rows of other parts read the first or last one.
+            # For rows of other parts, lanes read the first or last row of this part.
             first, last = (scalars.constant(at, "index") for at in (start, end - 1))
             bounded = scalars.op("arith.minui", scalars.op("arith.maxui", row, first), last)
             own = scalars.op("arith.subi", bounded, first)

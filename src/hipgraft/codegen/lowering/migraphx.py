@@ -119,7 +119,7 @@ def _nibbles(
 
 def _half(scalars: ScalarEmitter, half: Scalar, kind: ShapedType) -> Scalar:
     """Emits the number that the low 4 bits of an i32 encode."""
-    if kind.is_float:  # this is the format of all 4-bit floats
+    if kind.is_float:  # all 4-bit floats have this format
         form = FORMATS["f4E2M1FN"]
         return decode(scalars, scalars.op("arith.andi", half, scalars.constant(15, "i32")), form)
     away = scalars.constant(28, "i32")
@@ -275,7 +275,7 @@ def _quantized_integer(
     kind: ShapedType,
 ) -> Scalar:
     """Adds in 64 bits, which 32-bit operands do not overflow."""
-    # Beyond 2^62 the sum is clamped for any bias, so clamping the ratio changes no result.
+    # Beyond 2^62 the sum is clamped for any bias, so clamping the ratio first changes no result.
     bound = scalars.constant(2.0**62, "f32")
     least = scalars.constant(-(2.0**62), "f32")
     rounded = scalars.op("math.roundeven", ratio)

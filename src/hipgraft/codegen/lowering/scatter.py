@@ -1,10 +1,10 @@
 """Scatters elements to given indices, each result by its own work items.
 
 IREE adds one element after the other in a single workgroup, because several may have the same
-index: 13,264 rows of 16 f32 elements take 22 ms on gfx942, by estimate. Here each result looks for
-    its elements among all elements. That is more work, but all compute units share it. Where
-    elements overwrite
-each other, as in the unpooling of windows that overlap, the last one is kept.
+index: 13,264 rows of 16 f32 elements take 22 ms on gfx942, by estimate. In this lowering each
+result looks for its elements among all elements. That is more work, but all compute units share it.
+Where elements overwrite each other, as in the unpooling of windows that overlap, the last one is
+kept.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from hipgraft.ir.builders import defining_op
 from hipgraft.ir.element_types import bit_width, is_float
 from hipgraft.ir.torch_dialect import known_int
 
-# With more results of a column, a single workgroup is as fast.
+# If a column has more results, a single workgroup is as fast.
 _MOST_ROWS = 1 << 18
 
-# Work items that fill the compute units, and the fewest elements that each should look at.
+# The number of work items that fill the compute units, and the fewest elements for each.
 _MOST_ITEMS = 1 << 20
 _LEAST_STEPS = 16
 
-# A quarter of these comparisons took 0.5 ms on an H200. With more of them, IREE's scatter is
-# faster; it keeps any of the elements that overwrite each other.
+# A quarter of these comparisons took 0.5 ms on an H200. With more comparisons, IREE's scatter is
+# faster; among elements that overwrite each other, it keeps an arbitrary one.
 _MOST_COMPARISONS = 1 << 34
 
 _NUMBERS = "i32"
@@ -91,7 +91,7 @@ def _constant(value: ir.Value) -> str | bool | None:
 
 
 def _parts(results: int, count: int) -> int:
-    """Returns the number of parts of the elements that work items look through."""
+    """Returns into how many parts to split the elements that work items look through."""
     most = min(_MOST_ITEMS // results, count // _LEAST_STEPS)
     return next((parts for parts in range(most, 1, -1) if count % parts == 0), 1)
 

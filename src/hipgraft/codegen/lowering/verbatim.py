@@ -61,7 +61,7 @@ class VerbatimCopier:
                 )
 
     def _moved_dim(self, op: ir.Operation, added: int, lowering: Lowering) -> dict[str, str]:
-        """Writes a dim that counts from the first, and returns its name by the one it replaces."""
+        """Writes a dim counted from the first; returns its name by the name that it replaces."""
         name = f"{_PREFIX}dim_{len(lowering.emitter.lines)}"
         lowering.emitter.lines.append(
             f"{name} = torch.constant.int {(known_int(op.operands[1]) or 0) + added}"
@@ -85,8 +85,8 @@ class VerbatimCopier:
     def operand_along(self, op: ir.Operation, lowering: Lowering) -> tuple[Tensor, int] | None:
         """Returns the operand `x` of an `op(x, dim, ...)`, and its dim.
 
-        None if the dim is unknown or there is none, and for unsigned elements, whose signedness the
-        lowered form loses.
+        Returns None if the dim is unknown or missing, and for unsigned elements, because the
+        lowered form has no signedness.
         """
         dim = known_int(op.operands[1])
         if dim is None:

@@ -1,9 +1,9 @@
 """Removes access qualifiers from a code object's metadata note.
 
-The note qualifies some pointer arguments as read-only. That holds for accesses through the pointer,
-not for the whole allocation: a merged program keeps its buffers in one arena, and a tool that
-protects allocations by these qualifiers would reject stores through another argument into the same
-arena. No loader needs the qualifiers.
+The note qualifies some pointer arguments as read-only. The qualifier holds for accesses through the
+pointer, not for the whole allocation: a merged program keeps its buffers in one arena, and a tool
+that protects allocations by these qualifiers would reject stores through another argument into the
+same arena. No loader needs the qualifiers.
 """
 
 from __future__ import annotations

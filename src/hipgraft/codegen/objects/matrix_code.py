@@ -1,9 +1,9 @@
 """Finds matrix instructions in the machine code of kernels, without a disassembler.
 
 Instructions are multiples of 4 bytes long, and matrix instructions begin with encodings of their
-own. The scan also looks at the second words of instructions and at literals, so that a few hits may
-be false; a kernel without hits certainly has no matrix instruction. Sources: the instruction set
-references of CDNA 3 (VOP3P-MAI) and RDNA 3 (VOP3P).
+own. The scan also reads the second words of instructions and literals, so a few hits may be false;
+a kernel without hits certainly has no matrix instruction. Sources: the instruction set references
+of CDNA 3 (VOP3P-MAI) and RDNA 3 (VOP3P).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads the PTX of IREE's CUDA target into the classes for AMDGPU's code objects.
 
-The CUDA driver compiles this text when it loads it. Source: NVIDIA's PTX ISA manual, "Kernel and
-Function Directives".
+The CUDA driver compiles PTX when it loads it. Source: NVIDIA's PTX ISA manual, "Kernel and Function
+Directives".
 """
 
 from __future__ import annotations

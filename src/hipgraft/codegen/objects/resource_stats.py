@@ -100,7 +100,7 @@ class KernelResources:
 
 
 def kernel_resources(kernel: Kernel) -> list[KernelResources]:
-    """Returns the resource usage of each launch of a kernel, in order; empty unless for AMDGPU."""
+    """Returns the resource usage of each launch of a kernel, in order; empty if not for AMDGPU."""
     if kernel.format != "hsaco":
         return []
     code_objects = [CodeObject.parse(data) for data in kernel.objects]

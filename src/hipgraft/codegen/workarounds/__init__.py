@@ -1,7 +1,8 @@
 """Registers workarounds for faults of the compilers, one file each.
 
-A file declares its fault as a `Workaround`, next to the predicate that finds the fault's form and
-the rewrite that avoids it. `docs/workarounds.md` is generated from the declarations.
+A file declares a fault as a `Workaround`, next to the predicate that detects the IR that triggers
+the fault and the rewrite that avoids the fault. `docs/workarounds.md` is generated from the
+declarations.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ _off: set[str] = set()
 
 @contextmanager
 def without(workaround: Workaround) -> Generator[None]:
-    """Compiles in this process as if the fault were unknown, so that it shows."""
+    """Switches a workaround off in this process, so that the fault shows."""
     _off.add(workaround.name)
     try:
         yield

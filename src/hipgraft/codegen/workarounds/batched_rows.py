@@ -16,8 +16,8 @@ BATCHED_ROWS = Workaround(
     "matrix count as one matrix of all their rows, too.",
     effect=Effect.CRASH,
     targets="gfx9",
-    remedy="The result is stored with its batch dimensions between rows and columns; a reader of "
-    "another order gets a transposed copy.",
+    remedy="The result is stored with its batch dimensions between rows and columns; users that "
+    "need another order read a transposed copy.",
 )
 
 _CRASHING_ROWS = (6, 10)

@@ -9,8 +9,8 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 
 BROADCAST_SCALE = Workaround(
     name="broadcast-scale",
-    fault="The sum of the products of a scale and `dy` is taken for a contraction if the scale "
-    "broadcasts over only some of the summed dims, and code generation fails.",
+    fault="If a scale broadcasts over only some of the summed dims, the compiler takes the sum of "
+    "the products of the scale and `dy` for a contraction, and code generation fails.",
     effect=Effect.FAILS,
     targets="cpu",
     remedy="The scale is materialized in the shape of the summed dims.",

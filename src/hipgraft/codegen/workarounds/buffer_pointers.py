@@ -13,7 +13,7 @@ BUFFER_POINTERS = Workaround(
     "kernels, such as a product whose factors are parts of one buffer of intermediate results.",
     effect=Effect.CRASH,
     targets="AMDGPU",
-    remedy="A compiler that ended with SIGSEGV is started again with "
+    remedy="If the compiler ends with SIGSEGV, it is started again with "
     "`--iree-rocdl-enable-buffer-instructions=false`.",
 )
 

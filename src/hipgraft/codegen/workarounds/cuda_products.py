@@ -1,4 +1,4 @@
-"""Products on CUDA's matrix instructions."""
+"""Products that use CUDA's matrix instructions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 
 SWAPPED_FACTORS = Workaround(
     name="cuda-swapped-factors",
-    fault="A product of 16-bit elements whose first factor has the result's later dim has its rows "
-    "and columns confused. Convolutions with 1x1 windows and weight gradients become such "
-    "products.",
+    fault="The compiler confuses rows and columns in a product of 16-bit elements whose first "
+    "factor has the result's later dim. Convolutions with 1x1 windows and weight gradients "
+    "become such products.",
     effect=Effect.WRONG,
     targets="CUDA",
     remedy="Convolutions are emitted with their factors in the other order; other products get "
@@ -17,8 +17,9 @@ SWAPPED_FACTORS = Workaround(
 
 PARTIAL_DEPTH = Workaround(
     name="cuda-partial-depth",
-    fault="If K is not a multiple of the matrix instructions' depth, elements past the rows of "
-    "the right matrix are read: those of the next matrix, or of unknown memory, which may be NaN.",
+    fault="If K is not a multiple of the matrix instructions' depth, the kernel reads elements "
+    "past the rows of the right matrix: elements of the next matrix, or unknown memory, "
+    "which may be NaN.",
     effect=Effect.WRONG,
     targets="CUDA",
     remedy="K is padded with zeros, or the product uses no matrix instructions.",

@@ -10,10 +10,10 @@ from hipgraft.ir.io import walk
 
 EXTRACT_OF_SLICE = Workaround(
     name="extract-of-slice",
-    fault="Where a loop with a `tensor.extract` is vectorized, the read becomes a `vector.gather` "
-    "at linear positions computed from the extents of the tensor. A slice becomes a "
-    "`memref.subview` with the strides of its source, so the gather reads other elements. Slices "
-    "of whole rows are contiguous and right.",
+    fault="If a loop with a `tensor.extract` is vectorized, the read becomes a `vector.gather` at "
+    "linear positions computed from the extents of the tensor. A slice becomes a "
+    "`memref.subview` with the strides of its source, so the gather reads wrong elements. "
+    "Slices of whole rows are contiguous and read correctly.",
     effect=Effect.WRONG,
     targets="AMDGPU, CUDA",
     remedy="After the flow phase, which also folds transpositions of slices into reads, each "
@@ -53,7 +53,7 @@ def _owner(value: ir.Value) -> ir.Operation | None:
 
 
 def _slice_behind(value: ir.Value) -> ir.Operation | None:
-    """Returns the slice that `value` is, or that it reshapes; None if it is neither."""
+    """Returns the slice that defines `value`, or that `value` reshapes; None if there is none."""
     owner = _owner(value)
     while owner is not None and owner.name in (_COLLAPSE, _EXPAND, _CAST):
         owner = _owner(owner.operands[0])
@@ -203,7 +203,7 @@ def _segments(op: ir.Operation) -> list[int]:
 
 
 def _mixed(op: ir.Operation, name: str) -> list[_Index]:
-    """Returns the offsets, sizes or strides of a slice, some of which may be operands."""
+    """Returns the offsets, sizes or strides of a slice; some of these may be operands."""
     *_, offsets, sizes, strides = _segments(op)
     last = {"offsets": sizes + strides, "sizes": strides, "strides": 0}[name]
     count = {"offsets": offsets, "sizes": sizes, "strides": strides}[name]

@@ -11,8 +11,8 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 FEW_FILTERS = Workaround(
     name="few-filters",
     fault="A convolution with half a tile of filters and many channels, or with a multiple of 128 "
-    "products per result, needs more LDS than there is. With less than half a tile it compiles, "
-    "but not to matrix instructions.",
+    "products per result, needs more LDS than the target has. With less than half a tile of "
+    "filters it compiles, but not to matrix instructions.",
     effect=Effect.FAILS,
     targets="gfx942: f16 and bf16",
     remedy="Filters of zeros fill the tile, and the result is cropped.",

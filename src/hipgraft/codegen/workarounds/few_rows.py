@@ -12,10 +12,11 @@ from hipgraft.ir.element_types import bit_width
 FEW_ROWS = Workaround(
     name="few-rows",
     fault="A product of 2 to 8 rows whose K is a multiple of 128 uses matrix instructions for "
-    "sparse matrices. The compiler crashes with those for gfx950, and gfx90a does not have them.",
+    "sparse matrices. For gfx950 the compiler crashes on these instructions; gfx90a does "
+    "not have them.",
     effect=Effect.CRASH,
     targets="gfx950 and gfx90a: f16 and bf16",
-    remedy="Rows of zeros fill the tile of other matrix instructions, and the result is cropped.",
+    remedy="Rows of zeros fill the tile of dense matrix instructions, and the result is cropped.",
 )
 
 _TARGETS = ("gfx90a", "gfx950")

@@ -11,8 +11,8 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 FILTER_ORDER = Workaround(
     name="filter-order",
     fault="The transposition of a filter is folded into the convolution, which becomes a matrix "
-    "product whose K dim is [channels, window] in the image's order. The elements of a filter that "
-    "is stored in a third order are multiplied by the wrong elements of the image.",
+    "product whose K dim is [channels, window] in the image's order. If a filter is stored "
+    "in a third order, its elements are multiplied by the wrong elements of the image.",
     effect=Effect.WRONG,
     targets="AMDGPU: f32 and f16 on gfx942, f16 on gfx1100",
     remedy="Such a filter is transposed in a dispatch of its own.",

@@ -50,7 +50,7 @@ class FloatBuilder:
         return self.op("arith.select", condition, a, b)
 
     def compare(self, name: str, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Builds a comparison: `equal` or `greater`, both of which no NaN is, or `unordered`."""
+        """Builds a comparison: `equal` or `greater`, both false for NaN, or `unordered`."""
         return ir.Operation.create(
             "arith.cmpf",
             results=[ir.IntegerType.get_signless(1)],
@@ -107,7 +107,7 @@ def logic(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 def converted(value: ir.Value, kind: ir.FloatType) -> ir.Value:
-    """Builds the conversion to another float type, if it is another."""
+    """Builds the conversion to a float type, unless the value already has that type."""
     have, want = ir.FloatType(value.type).width, kind.width
     if have == want:
         return value
@@ -123,7 +123,7 @@ def functions(
     Args:
         module: module after torch ops were lowered.
         names: names of ops on scalars.
-        only_constants: only those that the compiler evaluates, because they compute from constants.
+        only_constants: whether to return only ops on constants, which the compiler evaluates.
     """
     found = [op for op in walk(module.operation) if op.name in names]
     return [op for op in found if _is_constant(op)] if only_constants else found

@@ -11,7 +11,7 @@ GROUPED_FILTERS = Workaround(
     "group, and on their gradients, for example with two images of 9x10 pixels.",
     effect=Effect.CRASH,
     targets="gfx9",
-    remedy="Filters of zeros are appended to each group up to a multiple of 4, and the result is "
+    remedy="Each group is padded with filters of zeros to a multiple of 4, and the result is "
     "cropped.",
 )
 

@@ -1,4 +1,4 @@
-"""Reductions over several dims, whose innermost one has too few elements for a wavefront."""
+"""Reductions over several dims, the innermost of which has too few elements for a wavefront."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 
 IDLE_LANES = Workaround(
     name="idle-lanes",
-    fault="If the dims of a reduction cannot be collapsed, IREE distributes the innermost one "
-    "alone. Its largest divisor that is a power of two becomes the number of lanes, the rest "
-    "becomes wavefronts: rows of 64x5 elements get 5 wavefronts of one lane, whose other lanes "
-    "compute the same. Where there are more wavefronts than lanes, their sums are added wrongly.",
+    fault="If the dims of a reduction cannot be collapsed, IREE distributes the innermost dim "
+    "alone. The largest power of two that divides its extent becomes the number of lanes, "
+    "the quotient becomes the number of wavefronts: rows of 64x5 elements get 5 wavefronts "
+    "of one lane, whose other lanes compute the same. If there are more wavefronts than "
+    "lanes, IREE adds their sums wrongly.",
     effect=Effect.WRONG,
     targets="AMDGPU, CUDA",
     remedy="Such reductions get tile sizes that distribute lanes over all reduced dims.",

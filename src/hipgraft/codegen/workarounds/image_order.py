@@ -14,8 +14,9 @@ from hipgraft.ir.tensors import shape_of
 IMAGE_ORDER = Workaround(
     name="image-order",
     fault="The transposition of an image stored as [N, W, C, H] is folded into the convolution, "
-    "which becomes a product whose operand has invalid extents. That of a result is, too, and the "
-    "elements are wrong; also if channels have several filters each and are stored last.",
+    "which becomes a product whose operand has invalid extents. The transposition of a "
+    "result is folded, too, and the elements are wrong; this also happens if channels have "
+    "several filters each and are stored last.",
     effect=Effect.WRONG,
     targets="AMDGPU: f32 and f16 on gfx942, f16 on gfx1100",
     remedy="Such an image or result is transposed in a dispatch of its own.",

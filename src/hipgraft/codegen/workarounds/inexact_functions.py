@@ -18,12 +18,13 @@ from hipgraft.ir.bindings import ir
 INEXACT_FUNCTIONS = Workaround(
     name="inexact-functions",
     fault="`math.sin`, `cos` and `tan` reduce an angle by one constant of 32 bits: errors grow "
-    "with it, from 3e-4 at 10,000 to results far beyond 1. `math.asinh` is `log(x + sqrt(x * x + "
-    "1))`, which cancels for negative numbers (infinite from -4,000 on); `acosh`, `sinh` and "
-    "`cosh` overflow where their results do not. In `f16` all of them overflow at a few hundred. "
-    "Constants folded while compiling for a GPU are computed in the same way. `atan` is off by up "
-    "to 40 ulp; `atan2` is NaN of zeros and of infinities, and ignores the sign of 0. `log10`, and "
-    "`sin`, `cos`, `tanh`, `asin`, `acos`, `atan` and `erf` of `f64`, do not link.",
+    "with the angle, from 3e-4 at 10,000 to results far beyond 1. `math.asinh` is `log(x + "
+    "sqrt(x * x + 1))`, which cancels for negative numbers (infinite from -4,000 on); "
+    "`acosh`, `sinh` and `cosh` overflow where their results do not. In `f16` all of them "
+    "overflow at a few hundred. Functions of constants that are folded while compiling for "
+    "a GPU have the same errors. `atan` is off by up to 40 ulp; `atan2` is NaN of zeros and "
+    "of infinities, and ignores the sign of 0. `log10`, and `sin`, `cos`, `tanh`, `asin`, "
+    "`acos`, `atan` and `erf` of `f64`, do not link.",
     effect=Effect.WRONG,
     targets="CPU, CUDA; constants on all",
     remedy="Angles are reduced in `f64` by pi/2 in three parts; hyperbolic functions are computed "
@@ -33,9 +34,9 @@ INEXACT_FUNCTIONS = Workaround(
 )
 
 _PI_BITS = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C9
-_PI_SCALE = 252  # by two to the power of which the bits are divided
+_PI_SCALE = 252  # the bits are divided by two to this power
 _PART_BITS = 33  # so that products with less than a million are exact
-_LARGE = 1e9  # x * x + 1 equals x * x long before
+_LARGE = 1e9  # x * x + 1 already equals x * x for smaller numbers
 _LN_2 = log(2.0)
 _NEAREST, _FARTHEST = 0.85, 6.0  # where the complement of `erf` is approximated
 
@@ -250,7 +251,7 @@ def _complement() -> list[float]:
 
 @dataclass(frozen=True)
 class _Function:
-    """How a function is computed, and of which of the widths 16, 32 and 64 it is replaced."""
+    """The replacement of a function, and the widths (16, 32 or 64) of the ops that it replaces."""
 
     build: Callable[..., ir.Value]
     widths: Sequence[int] = (16, 32, 64)

@@ -17,8 +17,9 @@ from hipgraft.ir.bindings import arith_d, ir
 INEXACT_POWERS = Workaround(
     name="inexact-powers",
     fault="`math.powf` is `exp(y * log(x))`, except for exponents such as 2 and 3 that are "
-    "constants: a power of a negative number is NaN, also of an even exponent. In `f32` it is "
-    "off by about |y * log(x)| ulp, so that integer powers of integers are not integers.",
+    "constants: a power of a negative number is NaN, even if the exponent is an even "
+    "integer. In `f32` the result is off by about |y * log(x)| ulp, so integer powers of "
+    "integers are not integers.",
     effect=Effect.WRONG,
     targets="CPU, CUDA; constants on all",
     remedy="Small constant exponents are products; others are computed in `f64` from the bits of "
@@ -40,7 +41,7 @@ def expand_powers(module: ir.Module, *, only_constants: bool) -> int:
 
     Args:
         module: after torch ops were lowered.
-        only_constants: only where operands are constants, which the compiler evaluates.
+        only_constants: whether to replace only powers of constants, which the compiler evaluates.
     """
     if not INEXACT_POWERS.is_on:
         return 0
@@ -82,7 +83,7 @@ def _power(build: FloatBuilder, x: ir.Value, y: ir.Value, width: int) -> ir.Valu
     result = build.select(build.equals(size, 1.0), build.number(1.0), result)
     result = build.select(_is_integer(build, x, y, result), build.rounded(result), result)
     signed = build.select(is_even, result, build.op("math.copysign", result, x))
-    # A negative number that is finite has only powers whose exponents are integers.
+    # A finite negative number has powers for integer exponents only.
     below = logic(
         "arith.andi",
         build.exceeds(build.op("arith.negf", x), 0.0),

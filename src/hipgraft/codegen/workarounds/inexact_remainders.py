@@ -19,7 +19,8 @@ INEXACT_REMAINDERS = Workaround(
     "makes the remainder of 1e8 by 3 -2, and an infinite y makes it NaN.",
     effect=Effect.WRONG,
     targets="all",
-    remedy="It is the exact `aten.remainder` of the absolute values, with the sign of x.",
+    remedy="`aten.fmod` becomes the exact `aten.remainder` of the absolute values, with the sign "
+    "of x.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Divisions of integers that end the process on the CPU."""
+"""Integer divisions that end the process on the CPU."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hipgraft.ir.io import walk
 
 INTEGER_DIVISION = Workaround(
     name="integer-division",
-    fault="A division of integers by zero, or of the least integer by -1, and their remainders "
-    "raise SIGFPE: values of an input end the process. With AVX-512, LLVM divides vectors of 64 "
-    "bits by other instructions, whose results are other numbers.",
+    fault="An integer division by zero, a division of the least integer by -1, and their "
+    "remainders raise SIGFPE: values of an input end the process. With AVX-512, LLVM "
+    "divides vectors of 64-bit integers by other instructions, which return other numbers.",
     effect=Effect.ENDS,
     targets="CPU",
     remedy="Divisors 0 and -1 are replaced by 1. A division by -1 negates, and a division by 0 and "

@@ -8,12 +8,13 @@ from hipgraft.ir.element_types import bit_width
 
 INTERLEAVED_PRODUCTS = Workaround(
     name="interleaved-products",
-    fault="A product of 16-bit elements, of a left factor stored by columns, whose result "
-    "alternates dims of the left and of the right factor, loads elements directly into LDS and "
-    "leaves hints for swizzles that no pass resolves.",
+    fault="For a product of 16-bit elements whose left factor is stored by columns and whose "
+    "result alternates dims of the left and the right factor, the compiler loads elements "
+    "directly into LDS and leaves swizzle hints that no pass resolves.",
     effect=Effect.FAILS,
     targets="gfx950",
-    remedy="Transposed convolutions whose windows do not overlap convolve spread images instead.",
+    remedy="Transposed convolutions whose windows do not overlap are lowered to convolutions of "
+    "spread images instead.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Logarithms of sigmoids that are 0."""
+"""Logarithms of sigmoids that underflow to 0."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOG_SIGMOID = Workaround(
     "for numbers below -88 and has few correct digits near it.",
     effect=Effect.WRONG,
     targets="all",
-    remedy="It is computed as `-softplus(-x)`.",
+    remedy="`aten.log_sigmoid` is computed as `-softplus(-x)`.",
 )
 
 _THRESHOLD = 20.0  # beyond it, softplus returns its operand

@@ -1,4 +1,4 @@
-"""Dispatches that only pad."""
+"""Dispatches that only pad a tensor."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _BOUNDING = frozenset(
 
 
 def keep_nans(module: ir.Module) -> int:
-    """Lets torch ops that bound floats keep NaN, in place; returns how many."""
+    """Rewrites torch ops that bound floats to keep NaN, in place; returns how many."""
     found = [op for op in walk(module.operation) if _loses_nans(op)]
     for op in found:
         with ir.InsertionPoint.after(op), op.location:

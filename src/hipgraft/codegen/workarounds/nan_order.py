@@ -14,15 +14,15 @@ NAN_ORDER = Workaround(
     "an extreme is never that of a NaN.",
     effect=Effect.WRONG,
     targets="all",
-    remedy="The comparisons let NaN be the largest number in sorts, and the first NaN of a row be "
-    "its maximum and its minimum, as in PyTorch and NumPy.",
+    remedy="The comparisons treat NaN as the largest number in sorts, and the first NaN of a row "
+    "as its maximum and its minimum, as PyTorch and NumPy do.",
 )
 
 _OGT, _OGE, _OLT, _OLE, _ORD, _UNO = 2, 3, 4, 5, 7, 14
 """Predicates of `arith.cmpf`."""
 
 _OR_UNORDERED = 7
-"""What turns `ogt` into `ugt`, and so on, which are also true if an operand is NaN."""
+"""Added to `ogt`, gives `ugt`, and so on; these are also true if an operand is NaN."""
 
 
 def order_nans(module: ir.Module) -> int:
@@ -43,7 +43,7 @@ def order_nans(module: ir.Module) -> int:
             new = (_before if is_sort else _better)(compare)
             compare.results[0].replace_all_uses_with(new)
             if op.name == "linalg.generic":
-                # On GPUs, `arith.maximumf` returns the other number of a NaN.
+                # On GPUs, `arith.maximumf` of a NaN and a number returns the number.
                 operands = [new, *compare.operands]
                 value = ir.Operation.create("arith.select", [operands[1].type], operands).result
                 _yielded(op)[0].replace_all_uses_with(value)
@@ -81,14 +81,14 @@ def _made_by(value: ir.Value, name: str | None = None) -> ir.Operation | None:
 
 
 def _better(compare: ir.Operation) -> ir.Value:
-    """Creates whether an element is better than the best so far, or the row's first NaN."""
+    """Creates the test of whether an element beats the best so far, or is the row's first NaN."""
     element, best = compare.operands
     is_better = _compared(_predicate(compare) + _OR_UNORDERED, element, best)
     return _bit("andi", is_better, _compared(_ORD, best, best))
 
 
 def _before(compare: ir.Operation) -> ir.Value:
-    """Creates whether the first of two elements of a sorted row may stay before the second."""
+    """Creates the test of whether the first of two elements in a sort may precede the second."""
     first, second = compare.operands
     larger = first if _predicate(compare) in (_OGT, _OGE) else second
     is_ordered = _compared(_predicate(compare), first, second)

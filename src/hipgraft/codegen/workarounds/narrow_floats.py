@@ -16,9 +16,9 @@ NARROW_FLOATS = Workaround(
     "IREE's loader resolves no symbols.",
     effect=Effect.FAILS,
     targets="cpu",
-    remedy="These conversions become arithmetic in LLVM's dialect, after which nothing folds them "
-    "again. Functions of the same names beside the kernels would not do, as IREE links its own "
-    "over them.",
+    remedy="These conversions become arithmetic in LLVM's dialect, after the last pass that could "
+    "fold them back. Defining functions of the same names beside the kernels would not "
+    "work, because IREE links its own over them.",
 )
 
 _FROM_INTEGERS = ("llvm.sitofp", "llvm.uitofp")
@@ -39,7 +39,7 @@ _ULT, _UGT = 6, 8  # numbers of these predicates of `llvm.icmp`
 
 
 def expand_conversions(module: ir.Module) -> None:
-    """Rewrites the kernels of a module that is at the end of the phase `executable-targets`."""
+    """Rewrites the kernels of a module after the phase `executable-targets`."""
     if not NARROW_FLOATS.is_on:
         return
     for variant in [op for op in walk(module.operation) if op.name == "hal.executable.variant"]:

@@ -17,7 +17,7 @@ NARROW_SUMS = Workaround(
     effect=Effect.WRONG,
     targets="all",
     remedy="These ops compute in f32, and so do the elementwise ops whose results they add. The "
-    "result is rounded.",
+    "result is then rounded.",
 )
 
 _NARROW = ("f16", "bf16")
@@ -44,12 +44,12 @@ _ELEMENTWISE = frozenset(
 _CASTS = ("aten._to_copy", "aten.to.dtype", "prims.convert_element_type")
 
 
-# How many elementwise ops before a sum compute in f32, one after the other.
+# The longest chain of elementwise ops before a sum that compute in f32.
 _DEPTH = 8
 
 
 def widen_sums(module: ir.Module) -> int:
-    """Lets torch ops that add 16-bit floats compute in f32, in place; returns how many."""
+    """Rewrites torch ops that add 16-bit floats to compute in f32, in place; returns how many."""
     found = [op for op in walk(module.operation) if _is_narrow_sum(op)]
     exact: dict[ir.Value, ir.Value] = {}
     widened = dict.fromkeys(found)
@@ -69,7 +69,7 @@ def _is_narrow_sum(op: ir.Operation) -> bool:
 
 
 def _widen(op: ir.Operation, exact: dict[ir.Value, ir.Value]) -> list[ir.Operation]:
-    """Replaces the results of an op by rounded ones of f32.
+    """Replaces the results of an op by f32 results that are rounded to the original type.
 
     Args:
         op: one with results of 16-bit floats.

@@ -1,4 +1,4 @@
-"""Operands with gaps between their elements, read by convolutions with strides."""
+"""Operands with gaps between their elements that strided convolutions read."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ OPERAND_GAPS = Workaround(
 def is_read_with_gaps(value: ir.Value, layout: Layout) -> bool:
     """Returns whether an operand of a convolution, reduction or gradient must be copied.
 
-    Its rows have gaps, or it is a slice and a convolution's filter (the second operand) or any
-    operand of a gradient of attention, whose heads are merged with the rows.
+    Such an operand has rows with gaps, or it is a slice that is a convolution's filter (the second
+    operand) or any operand of a gradient of attention, which merges the heads with the rows.
     """
     is_slice = layout.window is not None and not layout.window.is_whole
     return any(

@@ -11,8 +11,9 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 
 PADDING_TAPS = Workaround(
     name="padding-taps",
-    fault="A padded convolution with one output position in a dim becomes a matrix product of an "
-    "operand that is padded in a dispatch of its own. The copy fails to compile, or is wrong.",
+    fault="A padded convolution with one output position in a dim becomes a matrix product whose "
+    "operand is padded in a dispatch of its own. The padded copy fails to compile, or is "
+    "wrong.",
     effect=Effect.FAILS,
     targets="AMDGPU",
     remedy="Elements of the filter that see only padding are dropped, and the padding with them.",

@@ -13,8 +13,8 @@ from hipgraft.ir.io import walk
 PARTIAL_WIDENING = Workaround(
     name="partial-widening",
     fault="IREE fuses an op that widens elements (a dequantization) into the product that reads "
-    "them. In batched products it then leaves the part of a tile beyond K uninitialized: 0 times "
-    "what is there may be NaN. Transposed left factors are read beyond K.",
+    "them. In batched products it then leaves the part of a tile beyond K uninitialized: 0 "
+    "times an uninitialized element may be NaN. Transposed left factors are read beyond K.",
     effect=Effect.WRONG,
     targets="AMDGPU",
     remedy="Factors are widened in a dispatch of their own.",

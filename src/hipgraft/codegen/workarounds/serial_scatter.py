@@ -1,4 +1,4 @@
-"""Scatters that overwrite elements, which may run side by side."""
+"""Scatters that overwrite elements, which may run in parallel."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from hipgraft.ir.tensors import shape_of
 
 SERIAL_SCATTER = Workaround(
     name="serial-scatter",
-    fault="torch-mlir says of every scatter that its indices repeat. IREE then writes the updates "
-    "one after the other on a single work item, which copies updates and indices to shared memory "
-    "if each update is one element: more than 5,461 f32 elements exceed 64 KiB. If their indices "
-    "are said to be unique, wavefronts read shared memory before others have written it.",
+    fault="torch-mlir declares that the indices of every scatter may repeat. IREE then writes the "
+    "updates one after the other on a single work item, which copies updates and indices to "
+    "shared memory if each update is one element: more than 5,461 f32 elements exceed 64 "
+    "KiB. If the indices are declared unique, wavefronts read shared memory before others "
+    "have written it.",
     effect=Effect.FAILS,
     targets="GPUs",
-    remedy="The indices of a scatter that overwrites are declared unique, as ONNX and PyTorch "
-    "demand of them. Updates of one element get a second dimension, so that they are not copied. "
-    "Where indices repeat, any one update is kept; `lowering/scatter.py` keeps the last one.",
+    remedy="The indices of an overwriting scatter are declared unique, as ONNX and PyTorch "
+    "require. Updates of one element get a second dimension, so that they are not copied. "
+    "Where indices repeat, any one update is kept; `lowering/scatter.py` keeps the last "
+    "one.",
 )
 
 

@@ -26,7 +26,7 @@ _BITS = 64
 
 
 def separate_fills(module: ir.Module) -> int:
-    """Gives each use of a filled tensor one of its own; returns how many tensors it added."""
+    """Gives each use of a filled tensor its own fill; returns how many tensors it added."""
     if not SHARED_FILLS.is_on:
         return 0
     return sum(map(_separate, _shared_fills(module)))
@@ -36,7 +36,7 @@ def refuse_shared_fills(module: ir.Module) -> None:
     """Checks that no filled tensor is used twice.
 
     Raises:
-        CodegenError: one is.
+        CodegenError: a filled tensor is used twice.
     """
     if SHARED_FILLS.is_on and _shared_fills(module):
         raise CodegenError("two tensors are made of one that is filled with elements of 64 bits")

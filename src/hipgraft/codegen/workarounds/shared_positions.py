@@ -11,14 +11,14 @@ from hipgraft.ir.io import walk
 
 SHARED_POSITIONS = Workaround(
     name="shared-positions",
-    fault="`iree_linalg_ext.sort` reorders its operands in place. CSE gives sorts of one shape one "
-    "tensor of positions, and the copies that all but the last of them need are elided: a later "
-    "sort overwrites the positions that an earlier one returned. So `argsort(argsort(x))`, which "
-    "inverts a permutation, is wrong.",
+    fault="`iree_linalg_ext.sort` reorders its operands in place. CSE merges the position tensors "
+    "of sorts of one shape, and IREE elides the copies that all but the last sort need: a "
+    "later sort overwrites the positions that an earlier sort returned. So "
+    "`argsort(argsort(x))`, which inverts a permutation, is wrong.",
     effect=Effect.WRONG,
     targets="all",
-    remedy="Each further sort counts its positions modulo another large number, which changes no "
-    "position and keeps CSE from finding them equal.",
+    remedy="Each further sort takes its positions modulo a different large number, which changes "
+    "no position and keeps CSE from merging the tensors.",
 )
 
 _LARGEST = 2**31 - 1

@@ -13,16 +13,18 @@ from hipgraft.ir.unused import erase_unused
 
 SIGNED_EXTREMES = Workaround(
     name="signed-extremes",
-    fault="Where the lanes of a wavefront share a row, they start with 0 for `arith.maxsi` and -1 "
-    "for `arith.minsi`, the neutral elements of unsigned integers; with 64 bits it is the other "
-    "way round: `arith.maxui` starts with the least signed integer. So the maximum of negative "
-    "numbers is 0. Reductions of `i8` end the compiler, and so do those of unsigned integers of 32 "
-    "bits for wavefronts of 32 lanes, if a row has more than 64 elements and less than 128.",
+    fault="If the lanes of a wavefront share a row, they start with 0 for `arith.maxsi` and -1 "
+    "for `arith.minsi`, the neutral elements of unsigned integers; for 64-bit integers the "
+    "fault is the reverse: `arith.maxui` starts with the least signed integer. So the "
+    "maximum of negative numbers is 0. The compiler crashes on reductions of `i8`, and for "
+    "wavefronts of 32 lanes on reductions of unsigned 32-bit integers if a row has more "
+    "than 64 and less than 128 elements.",
     effect=Effect.WRONG,
     targets="AMDGPU, CUDA",
-    remedy="Integers of up to 32 bits are reduced as unsigned ones of 32 bits, those of 64 bits as "
-    "signed ones, with the sign bit inverted before and after, which keeps their order. Those of "
-    "up to 32 bits in rows of 65 to 127 elements are reduced as signed ones of 64 bits.",
+    remedy="Integers of up to 32 bits are reduced as unsigned 32-bit integers, 64-bit integers as "
+    "signed integers, with the sign bit inverted before and after, which keeps their "
+    "order. Integers of up to 32 bits in rows of 65 to 127 elements are reduced as signed "
+    "64-bit integers.",
 )
 
 _OTHER = {
@@ -62,7 +64,7 @@ class _Extreme:
 
     @property
     def is_widened(self) -> bool:
-        """Whether signed integers of 64 bits represent those of fewer bits."""
+        """Whether the reduction widens integers of fewer bits to signed 64-bit integers."""
         types = [ir.RankedTensorType(self.op.operands[at].type) for at in (0, self.init)]
         if self.width == 64 or not all(kind.has_static_shape for kind in types):
             return False

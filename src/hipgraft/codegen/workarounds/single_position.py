@@ -1,4 +1,4 @@
-"""Images stored channels last whose window fits once in one of the spatial dims."""
+"""Images stored channels last that hold only one window in one of the spatial dims."""
 
 from __future__ import annotations
 

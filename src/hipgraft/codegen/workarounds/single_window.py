@@ -11,8 +11,8 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 
 SINGLE_WINDOW = Workaround(
     name="single-window",
-    fault="If a dim has one position, the compiler folds the loop over it and takes the operand's "
-    "whole extent for the window's, including elements past the window.",
+    fault="If a window has one position in a dim, the compiler folds the loop over positions and "
+    "takes the operand's whole extent for the window's, including elements past the window.",
     effect=Effect.FAILS,
     targets="all",
     remedy="The operand is cropped to the window in such dims.",

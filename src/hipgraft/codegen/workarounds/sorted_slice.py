@@ -1,4 +1,4 @@
-"""Slices of larger buffers that are sorted."""
+"""Sorted slices of larger buffers."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from hipgraft.ir.builders import defining_op
 
 STORED_PRODUCTS = Workaround(
     name="stored-products",
-    fault="A product of f32 whose only tile is partial is stored with wrong elements if a "
-    "`linalg.generic` with several results reads it, too.",
+    fault="An f32 product whose only tile is partial is stored with wrong elements if a "
+    "`linalg.generic` with several results also reads it.",
     effect=Effect.WRONG,
     targets="gfx9",
     remedy="The loops with several results also store the product, or a dispatch of its own does.",

@@ -1,4 +1,4 @@
-"""Loops with several results of which one is transposed."""
+"""Loops with several results, one of which is transposed."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def is_one_of_several(value: Tensor, target: Target) -> bool:
 
 @TRANSPOSED_RESULTS.avoids
 def are_different(orders: Collection[Sequence[int]]) -> bool:
-    """Whether results are stored in several of the orders of dims that are given."""
+    """Whether results are stored in different orders of dims."""
     return len(orders) > 1

@@ -8,10 +8,11 @@ from hipgraft.ir.io import walk
 
 UNDEFINED_LANES = Workaround(
     name="undefined-lanes",
-    fault="Where the tiles of a product reach beyond its result, an operand that is added to it "
-    "has poison in these lanes, which are never stored. The parameters of the device functions "
-    "for `tanh`, `erf` and others are `noundef`: poison makes the kernel undefined as soon as they "
-    "are inlined. LLVM leaves an empty kernel, or could drop the checks of bounds.",
+    fault="If the tiles of a product reach beyond its result, an operand that is added to the "
+    "product has poison in the lanes beyond, which are never stored. The parameters of the "
+    "device functions for `tanh`, `erf` and others are `noundef`: poison makes the kernel "
+    "undefined as soon as the functions are inlined. LLVM leaves an empty kernel, or could "
+    "drop bounds checks.",
     effect=Effect.FAILS,
     targets="AMDGPU",
     remedy="The arguments are frozen after kernels are in LLVM's dialect; empty kernels are "

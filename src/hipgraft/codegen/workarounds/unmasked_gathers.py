@@ -12,10 +12,11 @@ from hipgraft.ir.io import walk
 
 UNMASKED_GATHERS = Workaround(
     name="unmasked-gathers",
-    fault="Where the tile of a loop reaches beyond its end, the loop is vectorized with masks, but "
-    "a `tensor.extract` becomes a `vector.gather` whose mask is all ones. Indices that are loaded "
-    "are poison in the lanes beyond the end: these lanes read anywhere, which ends the program. "
-    "AMD GPUs check the bounds of tensors of static shapes that are smaller than 2 GiB.",
+    fault="If the tile of a loop reaches beyond the loop's end, the loop is vectorized with "
+    "masks, but a `tensor.extract` becomes a `vector.gather` whose mask is all ones. "
+    "Indices that are loaded are poison in the lanes beyond the end: these lanes read "
+    "anywhere, which ends the program. AMD GPUs check the bounds of tensors of static "
+    "shapes that are smaller than 2 GiB.",
     effect=Effect.ENDS,
     targets="AMDGPU, CUDA",
     remedy="Such lanes read the element at index 0.",
@@ -26,7 +27,7 @@ _LESS = 6  # the predicate `ult` of `arith.cmpi`
 
 
 def guard_gathers(module: ir.Module, target: Target) -> int:
-    """Lets lanes beyond the end of a loop read at index 0; returns the number of reads.
+    """Makes lanes beyond the end of a loop read at index 0; returns the number of changed reads.
 
     Args:
         module: the module after the phase `executable-configurations`.

@@ -17,10 +17,11 @@ UNMASKED_ROWS = Workaround(
     name="unmasked-rows",
     fault="The mask of a matrix's rows past K is lost if K is not a multiple of the matrix "
     "instructions' depth and a row is not a multiple of 16 bytes: `vector.shape_cast` of a "
-    "`vector.create_mask` folds to a mask without the leading dim of extent 1, although that dim's "
-    "bound is 0. The kernel reads rows of the batch's next matrix instead. If both factors lose "
-    "their masks, results are wrong. If one does, the other's zeros multiply those rows, so that a "
-    "NaN or an infinity in one matrix of the batch makes results of its neighbor NaN.",
+    "`vector.create_mask` folds to a mask without the leading dim of extent 1, although "
+    "that dim's bound is 0. The kernel reads rows of the batch's next matrix instead. If "
+    "both factors lose their masks, results are wrong. If only one factor does, the zeros "
+    "of the other factor multiply those rows, so a NaN or an infinity in one matrix of the "
+    "batch makes results of its neighbor NaN.",
     effect=Effect.WRONG,
     targets="AMDGPU",
     remedy="K is padded with zeros; a dispatch of its own pads the matrix that would lose its "
@@ -85,7 +86,7 @@ def with_whole_channels(
 
 
 def _precedes_matrices(value: Tensor, depth: int, other: int) -> bool:
-    """Whether rows past K are those of another matrix, rather than past the buffer: they read 0."""
+    """Whether rows past K belong to another matrix; rows past the buffer read as 0."""
     if depth not in value.dims:
         return False
     place = value.dims.index(depth)

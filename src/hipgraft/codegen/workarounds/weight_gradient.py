@@ -11,7 +11,7 @@ WEIGHT_GRADIENT = Workaround(
     "long reduction is split, and the compiler fails to pack the reduced dims.",
     effect=Effect.FAILS,
     targets="AMDGPU",
-    remedy="The first factor is `x`.",
+    remedy="The product is emitted with `x` as its first factor.",
 )
 
 

@@ -17,7 +17,7 @@ ZERO_FACTORS = Workaround(
 
 @ZERO_FACTORS.avoids
 def is_zero_factor(constant: ir.Operation) -> bool:
-    """Returns whether an `arith.constant` is of zeros and an operand of a matrix product."""
+    """Returns whether an `arith.constant` is all zeros and an operand of a matrix product."""
     elements = constant.attributes["value"]
     is_factor = any(use.owner.name == "hipdnn.matmul" for use in constant.results[0].uses)
     if not is_factor or not isinstance(elements, ir.DenseElementsAttr) or not elements.is_splat:

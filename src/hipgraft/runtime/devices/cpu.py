@@ -1,4 +1,4 @@
-"""The CPU as a device: uses host memory and runs graphs on IREE's runtime (local-task)."""
+"""Implements the CPU as a device, which runs graphs in host memory on IREE's local-task runtime."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class CpuDevice(HostMemory):
         self.memory(tensor.address, tensor.nbytes)[:] = data[: tensor.nbytes]
 
     def _padded(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
-        """Returns memory from `address`, padded by zeros if the allocation ends before `nbytes`.
+        """Returns `nbytes` of memory from `address`, padded by zeros if the allocation is shorter.
 
         A strided operand is bound as whole rows, the last of which may end after the memory.
         """

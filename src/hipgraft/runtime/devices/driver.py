@@ -1,4 +1,4 @@
-"""CUDA and HIP GPUs, whose drivers libhipgraft calls."""
+"""Implements CUDA and HIP GPUs as devices, whose drivers libhipgraft calls."""
 
 from __future__ import annotations
 

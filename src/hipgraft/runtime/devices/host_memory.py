@@ -1,4 +1,4 @@
-"""Host memory that serves as device memory."""
+"""Implements device memory in host memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol of devices, which run host programs, and protocols of optional abilities.
+"""Defines the protocol of devices, which run host programs, and protocols of optional abilities.
 
 Addresses are integers, sizes are in bytes.
 """
@@ -175,9 +175,10 @@ class CallSequence(Protocol):
 
         Args:
             addresses: device addresses.
-            arrays: one for each input, then for each result, if any is on the host: row-major, of
-                the tensor's bytes. Inputs are copied from there, results are copied there, and the
-                run has ended when the function returns. None where the device's memory is used.
+            arrays: if any input or result is on the host, a row-major array of the tensor's bytes
+                for each input, then for each result, or None for tensors in the device's memory.
+                The run copies inputs from these arrays and results to them, and has ended when the
+                function returns.
         """
         ...
 

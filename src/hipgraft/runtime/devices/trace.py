@@ -1,8 +1,8 @@
-"""A device that checks each call against kernel metadata and allocations, and prints it.
+"""Implements a device that checks calls against kernel metadata and allocations, and prints them.
 
-Alone (`trace:gfx942`) it has host memory and runs nothing, so there are no results: it prints the
-calls of a program. Around another device (`trace:path/to/file.py:factory`) it prints and checks
-each call before that device runs it.
+Without another device (`trace:gfx942`), it has host memory and runs nothing: it prints the calls of
+a program but computes no results. If it wraps another device (`trace:path/to/file.py:factory`), it
+prints and checks each call before that device runs it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TraceDevice:
         tell: receives a line for each call; writes to standard error by default.
 
     Raises:
-        HipgraftError: a call is invalid; it does not reach the device.
+        HipgraftError: a call is invalid; the call does not reach the device.
     """
 
     def __init__(self, inner: Device, tell: Callable[[str], None] | None = None):

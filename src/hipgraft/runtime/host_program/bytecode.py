@@ -24,7 +24,7 @@ def host_bytes(module: ir.Module) -> bytes:
 
 
 def parse_host(data: bytes | memoryview) -> ir.Module:
-    """Parses what `host_bytes` returned, in a context of its own.
+    """Parses bytes that `host_bytes` returned, in a separate context.
 
     Raises:
         HipgraftError: the data is not a host program.

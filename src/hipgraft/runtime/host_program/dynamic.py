@@ -57,7 +57,7 @@ def result_names(module: ir.Module, architecture: str, count: int) -> list[str]:
 
 
 def stored_inputs(module: ir.Module, architecture: str, inputs: Sequence[Array]) -> list[Array]:
-    """Returns inputs of the model's element types with those of the function's signature."""
+    """Returns inputs with their element types changed from the model's to the signature's."""
     function = find_functions(module, architecture)[0]
     stored = [tensor_of(one) for one in inputs_of(function)]
     noted = as_noted(function, stored)
@@ -68,7 +68,7 @@ def stored_inputs(module: ir.Module, architecture: str, inputs: Sequence[Array])
 
 
 def model_results(module: ir.Module, architecture: str, results: Sequence[Array]) -> list[Array]:
-    """Returns results of the signature's element types with those of the model."""
+    """Returns results with their element types changed from the signature's to the model's."""
     elements = noted_elements(find_functions(module, architecture)[0])[-len(results) :]
     return [
         array.view(numpy_dtype(element)) if element else array

@@ -18,10 +18,10 @@ CONSTANTS = "hipgraft.constants"
 """Attribute of a function: the symbols of the constants that are arguments before its results."""
 
 PARAMETERS = "hipgraft.parameters"
-"""Attribute of a module: name of the file that holds these constants, in the same folder."""
+"""Attribute of a module: name of the file in its folder that holds its functions' constants."""
 
 PARAMETERS_DIGEST = "hipgraft.parameters_digest"
-"""Attribute of a module: the digest of this file (`write_parameters`)."""
+"""Attribute of a module: the digest of its constants' file (`write_parameters`)."""
 
 
 def constants_of(function: ir.Operation) -> list[str]:
@@ -36,7 +36,7 @@ def select_target(module: ir.Module, architecture: str) -> list[ir.Operation]:
     """Keeps only one architecture's code, and returns its function or those of its variants.
 
     Raises:
-        HipgraftError: the program has no function for it.
+        HipgraftError: the program has no function for the architecture.
     """
     functions = find_functions(module, architecture)
     target = entry_target(functions[0], architecture)

@@ -215,7 +215,7 @@ class _Frame:
             raise OpError(f"'{op.name}' op cannot be executed", op)
         try:
             results = _number(self, op) if is_number else _HANDLERS[op.name](self, op)
-        except Exception as error:  # the device raised it: add the op's location
+        except Exception as error:  # the device raised the error: add the op's location
             if not isinstance(error, HipgraftError):
                 error.add_note(f"executing '{op.name}' op at {location_text(op.location)}")
             raise

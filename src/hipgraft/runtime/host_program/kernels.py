@@ -39,7 +39,7 @@ class Binary:
         """Loads the object for the device's architecture.
 
         Raises:
-            OpError: there is no object for it.
+            OpError: there is no object for that architecture.
         """
         name = symbol_of(op)
         objects = objects_by_chip(op)

@@ -2,7 +2,7 @@
 
 With the weights `p = exp(scores - stats)`, `dp = do · vᵀ` and `ds = p · (dp - Σ do · o)`:
 `dv = pᵀ · do`, `dq = scale · ds · k`, `dk = scale · dsᵀ · q`, and the gradient of the mask is
-`ds`. A dropout mask multiplies `dp`, and `p` in `dv`.
+`ds`. A dropout mask multiplies `dp`, and also `p` in the formula for `dv`.
 """
 
 from __future__ import annotations

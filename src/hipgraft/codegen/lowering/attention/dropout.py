@@ -2,7 +2,7 @@
 
 Weights are numbered in row-major order. Weight `n` uses the first word that Philox generates for
 the counter `offset + n` and the key `seed`; it is kept if this word, divided by 2³², is at least
-`dropout_probability`. hipDNN leaves the choice of counters to the engine; this is the choice of
+`dropout_probability`. hipDNN leaves the choice of counters to the engine; hipgraft uses those of
 Triton's attention kernels on AMD GPUs.
 """
 

@@ -20,13 +20,13 @@ from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.tensors import element_of, shape_of
 
 # Extents that IREE 3.13.0 tiles onto matrix instructions. With other extents each thread computes
-# one element, which loads a thousand times as many bytes as the decomposed form.
+# one element and loads a thousand times as many bytes as the decomposed form.
 SEQUENCE_MULTIPLE = 16
 HEAD_SIZES = (16, 32, 64, 128)
 
 # The fewest queries, by wavefront size, for which a transposed copy of the values pays off. In the
-# copy the keys of a column are contiguous, and each tile of queries loads the operands of 16-bit
-# matrix instructions as vectors. The numbers come from counted instructions.
+# copy the keys of a column are contiguous, so each tile of queries loads the operands of 16-bit
+# matrix instructions as vectors. The numbers come from instruction counts.
 _MANY_QUERIES = {64: 256, 32: 128}
 
 # The operands and results that the fused op supports.

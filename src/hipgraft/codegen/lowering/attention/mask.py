@@ -93,7 +93,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Mask:
-    """Everything that hides keys from queries or biases their scores.
+    """The operands and attributes that hide keys from queries or bias their scores.
 
     Attributes:
         bounds: distances from the diagonal.
@@ -162,7 +162,7 @@ class Mask:
 def rows_in_use(lowering: Lowering, value: ir.Value, lengths: ir.Value | None) -> Tensor:
     """Returns [B, H, S, D] with zeros in the rows of each batch from its length on.
 
-    These rows may hold anything, and a NaN times a weight of 0 would be NaN.
+    Rows that are not in use may hold any element, and a NaN times a weight of 0 would be NaN.
     """
     rows = lowering.tensor(value)
     if lengths is None:
@@ -180,8 +180,8 @@ def rows_in_use(lowering: Lowering, value: ir.Value, lengths: ir.Value | None) -
 def _alibi(m: Arithmetic, heads: int) -> Scalar:
     """Emits `(key - query) · slope`, in loops over [B, H, Sq, Skv].
 
-    With 2ⁿ heads the slopes are 2^(-8 (head + 1) / 2ⁿ). Heads beyond the largest power of two take
-    every other slope of the sequence for twice that power.
+    With 2ⁿ heads the slopes are 2^(-8 (head + 1) / 2ⁿ). If the number of heads is not a power of
+    two, the heads after the first 2ⁿ take every other slope of the sequence for 2ⁿ⁺¹ heads.
     """
     scalars, power = m.scalars, 1 << (heads.bit_length() - 1)
     head = _as_number(m, scalars.index(HEADS))

@@ -48,7 +48,7 @@ def is_fast_padded(op: SdpaOp, target: Target) -> bool:
         return False
     sizes = _Sizes.of(op)
     if (sizes.keys, sizes.head, sizes.value_head) == (op.keys, *_heads(op)):
-        return True  # only the queries are copied, and a decoder has a single one
+        return True  # only the queries are copied, and a decoder has a single query
     return min(shape_of(op.q)[2], op.keys) >= _WORTH[element_of(op.q)]
 
 

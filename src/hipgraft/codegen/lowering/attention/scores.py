@@ -16,7 +16,7 @@ from hipgraft.codegen.lowering.matmul.matmul import multiply
 from hipgraft.dialects.hipdnn import AttentionOp
 from hipgraft.ir.bindings import ir
 
-# For each dim of [B, Hq, M, N], its dims in [B, Hk, Hq / Hk, M, N].
+# The dims in [B, Hk, Hq / Hk, M, N] for each dim of [B, Hq, M, N].
 _PARTS = ((0,), (1, 2), (3,), (4,))
 
 

@@ -1,8 +1,8 @@
 """Lowers attention, fused or decomposed.
 
-IREE's fused attention is the fastest form where its tiles fit. Elsewhere each thread computes one
-element, which loads a thousand times as many bytes as the decomposed form; the cost of the
-decomposed form does not depend on tile sizes.
+IREE's fused attention is the fastest form if its tiles fit. Otherwise each thread of the fused form
+computes one element and loads a thousand times as many bytes as the decomposed form; the cost of
+the decomposed form does not depend on tile sizes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from hipgraft.ir.dtypes import largest_finite
 from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.tensors import element_of, shape_of
 
-# The operands and results of attention to which hidden keys make no difference.
+# The operands and results of attention for which additional hidden keys make no difference.
 _PLAIN = {"q", "k", "v", "o", "scale"}
 
 # From this number of rows on, padded keys take less time.
@@ -101,8 +101,8 @@ def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
     weights = softmax.weights()
     kept = dropout_factors(op, lowering)
     # CUDA's matrix instructions would need padded operands here, so the weights stay in the wide
-    # type and use none. They are not rounded to 16 bits first, because the compiler would fold a
-    # rounding with the widening after it.
+    # type and the product uses no matrix instructions. The weights are not rounded to 16 bits
+    # first, because the compiler would fold the rounding with the widening after it.
     is_wide = depth_to_add(lowering.target, v) > 0
     element = weights.element if is_wide and bit_width(v.element) == 16 else v.element
     read = _scaled(lowering, weights, element, *kept, op.scale_s)
@@ -127,7 +127,8 @@ def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
 def _keys_to_add(op: SdpaOp, lowering: Lowering) -> int:
     """Returns how many hidden keys to add so that wavefronts share the rows of the softmax.
 
-    IREE gives a row of another length to a lane: 8192 rows of 77 scores occupy 32 compute units.
+    IREE assigns each row of any other length to one lane: 8192 rows of 77 scores occupy only 32
+    compute units.
     """
     target = lowering.target
     if target.kind is not TargetKind.AMDGPU or present(op) - _PLAIN:

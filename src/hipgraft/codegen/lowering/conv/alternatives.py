@@ -15,9 +15,9 @@ from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import ConvFpropOp
 from hipgraft.ir.tensors import element_of, shape_of
 
-# The fewest channels that fill a matrix instruction. Operands with less than half of them are not
-# padded: that would more than double the work, and IREE 3.13.0 compiles a padded first layer of 3
-# channels for a minute.
+# The fewest channels that fill a matrix instruction. Operands with less than half as many channels
+# are not padded: padding would more than double the work, and IREE 3.13.0 takes a minute to compile
+# a padded first layer of 3 channels.
 _CHANNELS = 16
 
 

@@ -71,7 +71,7 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _factor(lowering: Lowering, value: ir.Value) -> Tensor:
-    """Returns a factor in logical order, in a type that contractions support."""
+    """Returns a factor in logical order and in a type that contractions support."""
     emitter, tensor = lowering.emitter, lowering.tensor(value)
     ordered = emitter.logical(emitter.widened(tensor))
     return emitter.materialized(ordered) if has_swapped_dims(tensor, lowering.target) else ordered
@@ -116,8 +116,8 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
         x, dy = (resized(emitter, value, 0, 1) for value in (x, dy))
     if groups > 1:
         return _finished(op, lowering, _grouped_wgrad(lowering, params, x, dy, result))
-    # Splitting this reduction costs more than it gains. Grouped ones may be split, because with
-    # many small groups an unsplit reduction takes minutes to compile.
+    # Splitting this reduction costs more than it gains. Grouped reductions may be split, because
+    # with many small groups an unsplit reduction takes minutes to compile.
     emitter.whole_reductions = True
     return _finished(op, lowering, _correlated(lowering, params, x, dy, result))
 

@@ -60,7 +60,7 @@ _DEPTHWISE_FIRST = {
     2: "linalg.depthwise_conv_2d_nchw_chw",
     3: "linalg.depthwise_conv_3d_ncdhw_cdhw",
 }
-# Images of more elements take less time in parts of their products than whole.
+# Images with more elements take less time if their products are split into parts.
 _LONG = 4096
 
 _DEPTHWISE_LAST = {

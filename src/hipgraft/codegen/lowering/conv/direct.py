@@ -1,9 +1,10 @@
 """Lowers padded convolutions on AMDGPU where IREE's padding costs more than the convolution.
 
 If IREE fuses the padding, every read is masked per element and dim; if it materializes the padding,
-it copies row by row. So this file copies images into zeros where there are no matrix instructions,
-and small images with few channels on all targets. Depthwise convolutions read each element of a
-window directly: an index outside the image is clamped, and the element read there is replaced by 0.
+it copies row by row. So this file copies images into zero-filled tensors: all images on targets
+without matrix instructions, and small images with few channels on all targets. Depthwise
+convolutions read each element of a window directly: an index outside the image is clamped, and the
+element read there is replaced by 0.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
 
-# The most elements of a window that is unrolled, by wavefront size; larger windows would need more
-# registers than a lane has.
+# The most elements of a window that is unrolled, by wavefront size; unrolling larger windows would
+# need more registers than a lane has.
 _READS = {64: 64, 32: 25}
 
 # With at most this many channels a copy pays off if windows read at least `_READS_OF_ROW` elements
@@ -37,14 +38,14 @@ Position = tuple[Scalar, Scalar]
 
 
 def is_read_directly(params: ConvParams, x: Tensor, w: Tensor, target: Target) -> bool:
-    """Returns whether `convolve_directly` costs the least."""
+    """Returns whether `convolve_directly` is the cheapest lowering."""
     if not (_is_padded(params, target) and is_depthwise(x, w)):
         return False
     return math.prod(w.shape[2:]) <= _READS[target.wavefront_size]
 
 
 def is_copied(params: ConvParams, x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
-    """Returns whether convolving a `padded_copy` costs the least."""
+    """Returns whether convolving a `padded_copy` is the cheapest lowering."""
     if not _is_padded(params, target):
         return False
     if is_depthwise(x, w) or x.element not in target.matrix_elements:

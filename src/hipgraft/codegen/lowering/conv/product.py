@@ -13,7 +13,7 @@ from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.matmul.matmul import multiply_whole
 
-# From this depth on, a copy of a transposed image takes less time than reading it for each filter.
+# From this depth on, copying a transposed image takes less time than reading it for each filter.
 _COPIED = 512
 
 

@@ -26,19 +26,19 @@ from hipgraft.codegen.target import Target, TargetKind
 # Filters per work item, each at several positions.
 _FILTERS = 2
 
-# The fewest and the most adjacent results of one channel that a work item computes. They pay for a
-# padded copy of the image if each of its elements is read more than `_READS` times.
+# The fewest and the most adjacent results of one channel that a work item computes. Such tiles pay
+# for a padded copy of the image if each of its elements is read more than `_READS` times.
 _FEWEST_RESULTS, _RESULTS = 3, 8
 _READS = 9
 
 
-# The share of a wavefront's lanes that must have tiles: IREE's own lowering takes 3.6 instructions
-# where tiles in all lanes take 2.2.
+# The share of a wavefront's lanes that must have tiles: with tiles in all lanes, this lowering
+# takes 2.2 instructions where IREE's own takes 3.6.
 _LANES = 0.6
 
 
 def is_tiled(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
-    """Returns whether tiles make an ungrouped convolution, stored channels first, cheaper."""
+    """Returns whether tiles make an ungrouped convolution that is stored channels first cheaper."""
     if not lacks_matrix_instructions(target, x.element) or width(result.shape[-1]) == 1:
         return False
     return lanes_in_use(target, _loops(w.shape, result.shape, depthwise=False)) > _LANES
@@ -47,7 +47,7 @@ def is_tiled(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
 def is_tiled_depthwise(
     params: ConvParams, x: Tensor, w: Tensor, result: Tensor, target: Target
 ) -> bool:
-    """Returns whether tiles make a depthwise convolution, stored channels first, cheaper."""
+    """Returns whether tiles make a depthwise convolution that is stored channels first cheaper."""
     if target.kind is not TargetKind.AMDGPU or not is_depthwise(x, w):
         return False
     results = largest_divisor(result.shape[-1], _RESULTS)

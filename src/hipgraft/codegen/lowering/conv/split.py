@@ -1,10 +1,10 @@
-"""Splits the products of convolutions with few positions, which alone do not fill a GPU.
+"""Splits the products of convolutions with few positions, which do not fill a GPU unsplit.
 
 A convolution of 256 channels in images of 14x14 has tiles for 14 of a GPU's hundreds of compute
-units, each of which sums 2,304 products one after the other. So the elements of all windows are
-copied to rows of a matrix, parts of whose K dim are multiplied as a batch. A last dispatch adds the
-results of the parts, and fuses the ops that follow. With very few positions, one product of these
-rows takes less time.
+units, each of which sums 2,304 products one after the other. So this lowering copies the elements
+of all windows to rows of a matrix, splits its K dim into parts, and multiplies the parts as a
+batch. A last dispatch adds the results of the parts, and fuses the ops that follow. With very few
+positions, one unsplit product of these rows takes less time.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ _MOST_POSITIONS = 1024
 # channels in 14x14 takes 15 instead of 30 us, one of 64 channels in f32 images of 28x28 takes 17
 # instead of 31 us, and a 1x1 convolution of 960 channels in 7x7 half the time. Measured on an H100,
 # the first two take 35 instead of 42 us and 27 instead of 71; on an H200, the others 28 instead of
-# 31 and 15 instead of 29. 1x1 convolutions with more results have workgroups enough: 1,024 channels
-# in 28x28 would take 14 instead of 7 us. With windows of 1x7, one of 192 channels in f16 images of
-# 17x17 takes 17 us as a whole and 18 in parts. RDNA's GPUs have fewer compute units.
+# 31 and 15 instead of 29. 1x1 convolutions with more results have enough workgroups unsplit: split,
+# one of 1,024 channels in 28x28 would take 14 instead of 7 us. One with windows of 1x7 and 192
+# channels in f16 images of 17x17 takes 17 us unsplit and 18 in parts. RDNA's GPUs have fewer
+# compute units.
 _MANY_PRODUCTS = 576
 _MANY_ON_RDNA = 1024
 _FEW_ON_RDNA = 512
@@ -50,13 +51,13 @@ _FEW_ELEMENTS = 1 << 16
 
 
 def can_split(x: Tensor, w: Tensor, result: Tensor) -> bool:
-    """Returns whether `convolve_in_parts` takes a convolution."""
+    """Returns whether `convolve_in_parts` supports a convolution."""
     is_divided = _parts(w, result) > 1
     return x.shape[1] == w.shape[1] and is_divided and _positions(result) <= _MOST_POSITIONS
 
 
 def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
-    """Returns whether `convolve_in_parts` costs the least."""
+    """Returns whether `convolve_in_parts` is the cheapest lowering."""
     filters, *rest = w.shape
     many = _MANY_ON_RDNA if target.is_rdna else _MANY_PRODUCTS
     is_deep = filters >= _DEPTH and math.prod(rest) >= many
@@ -81,7 +82,8 @@ def convolve_in_parts(
 ) -> Tensor:
     """Emits the convolution of `x` with `w` as products of parts of their K dim.
 
-    With so few positions that wavefronts sum the results of each filter, it is one product.
+    If there are so few positions that wavefronts sum the results of each filter, it emits one
+    product.
 
     Args:
         emitter: emitter that receives the ops.
@@ -131,8 +133,8 @@ def _windows(
 ) -> Tensor:
     """Materializes the elements of all windows [N, positions..., K] in the order of filters.
 
-    Elements outside the image are selected, because a padded image would take two more steps: a
-    fill and a copy.
+    A selection yields 0 for elements outside the image, because a padded image would take two more
+    steps: a fill and a copy.
     """
     spatial = len(params.stride)
     places = {dim: 1 + spatial + n for n, dim in enumerate(order[1:])}
@@ -166,7 +168,7 @@ def has_few_positions(w: Tensor, result: Tensor, target: Target) -> bool:
 
 
 def _parts(w: Tensor, result: Tensor) -> int:
-    """Returns the number of equal parts: fewer with more positions, whose results take memory.
+    """Returns the number of equal parts: fewer for more positions, because results take memory.
 
     1 if there are none that matrix instructions fill.
     """

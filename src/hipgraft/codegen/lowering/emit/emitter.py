@@ -257,7 +257,7 @@ class Emitter:
         return replace(value, name=name)
 
     def in_rows(self, value: Tensor, dims: Sequence[int]) -> Tensor:
-        """Returns a copy that stores `dims` last, as rows; `value` if it does."""
+        """Returns a copy that stores `dims` last, as rows; `value` itself if it already does."""
         ordered = sorted(value.dims, key=lambda dim: dim in dims)
         if list(value.dims) == ordered:
             return value

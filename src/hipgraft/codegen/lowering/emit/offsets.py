@@ -41,8 +41,8 @@ def indices_at(
 ) -> tuple[list[Scalar], Scalar]:
     """Emits the indices of the element at `offset`, and whether it exists.
 
-    If no two elements overlap, each stride exceeds the span of all dims with smaller strides, so
-    that division by the largest stride first yields the indices.
+    If no two elements overlap, each stride exceeds the span of all dims with smaller strides.
+    Division by the strides, largest first, therefore yields the indices.
 
     Args:
         scalars: emitter that receives the ops.

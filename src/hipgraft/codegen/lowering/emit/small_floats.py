@@ -80,9 +80,10 @@ BYTES = {name: form for name, form in FORMATS.items() if form.width == 8}
 
 
 def decode(scalars: ScalarBuilder, bits: Scalar, form: SmallFloat) -> Scalar:
-    """Emits the number encoded by `bits`, an i32, in `form`, as f16, which has all of them.
+    """Emits the number that `bits`, an i32, encodes in `form`, as f16, which holds all of them.
 
-    The bits are moved to where f16 has them. Then the ratio of the formats' units is multiplied.
+    The bits are shifted to their positions in f16. A multiplication by the ratio of the formats'
+    units then corrects the exponent.
     """
     placed = _shifted(scalars, "arith.shli", bits, 16 - form.width)
     placed = scalars.convert("arith.trunci", placed, "i16")

@@ -18,8 +18,8 @@ class Tensor:
     """A logical tensor and the SSA value that holds it.
 
     The value may store the dims in another order (channels last) and omit broadcast dims. Indexing
-    maps absorb the difference, so that a transposition takes an op only where a named op needs a
-    certain order.
+    maps absorb the difference, so a transposition needs an op only if a named op requires a certain
+    order.
 
     Attributes:
         name: the SSA name, with its `%`.

@@ -44,7 +44,7 @@ def _reads_columns(op: MatmulOp) -> bool:
 
 
 def _stored(value: ir.Value) -> ir.BlockArgument | None:
-    """Returns the operand of a graph that a value is computed from element by element."""
+    """Returns the operand of a graph from which a value is computed element by element."""
     op = defining_op(value)
     while op is not None:
         same = [one for one in op.operands if shape_of(one) == shape_of(value)]
@@ -63,7 +63,7 @@ def _can_split(op: MatmulOp, _: Target) -> bool:
 
 @alternative(MatmulOp, "padded-rows", _has_few_rows)
 def lower_padded_rows(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Pads the number of rows to that of a matrix instruction, and crops the result."""
+    """Pads the rows to the number that a matrix instruction has, and crops the result."""
     emitter = lowering.emitter
     a, b = operands_of(op, lowering)
     rows, (depth, columns) = _rows(op), b.shape[-2:]

@@ -15,8 +15,8 @@ _SMALL_TILES = (8, 32)
 # IREE tiles products with fewer rows than this differently.
 FEWEST_ROWS = 5
 
-# The extra cost (counted) if lanes each load a separate piece of a right matrix's row instead of
-# loading the row together. It applies from depth `_DEEP` on.
+# The extra cost (counted) if each lane loads its own piece of a right matrix's row, instead of the
+# lanes loading the row together. It applies from depth `_DEEP` on.
 _SPLIT_LOADS = 0.15
 _DEEP = 32
 

@@ -25,8 +25,8 @@ _BYTES_AT_ONCE, _MOST_SUMS = 16, 8
 def joined_products(op: MatmulOp, lowering: Lowering) -> list[MatmulOp]:
     """Returns the products of a graph that are computed together with `op`, including `op`.
 
-    The products share a left matrix, have equal types, and their right matrices have equal dims in
-    memory that the graph reads.
+    The products share a left matrix and have equal types. Their right matrices are operands of the
+    graph and have equal dims in memory.
     """
     rows, columns = shape_of(op.a)[:-1], shape_of(op.b)[:-2]
     is_single = math.prod(rows[:-1]) == math.prod(columns) == 1

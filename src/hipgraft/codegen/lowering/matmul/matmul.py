@@ -40,9 +40,9 @@ from hipgraft.ir.tensors import element_of, shape_of
 _MANY_TILES = 256
 
 # With at most this many results IREE 3.13.0 splits K down to single products, whose sums cost up to
-# a hundred times the product, so the reduction is kept whole. Few rows of 16-bit elements times a
-# matrix that is stored by row are the exception: kept whole, IREE would use instructions for sparse
-# matrices.
+# a hundred times the product, so the reduction is kept whole. Products of few rows of 16-bit
+# elements with a matrix that is stored by row are the exception: if the reduction is whole, IREE
+# uses instructions for sparse matrices.
 _FEW_RESULTS = 1 << 11
 
 

@@ -1,8 +1,8 @@
 """Tiles contractions without matrix instructions, with several results per work item.
 
 IREE 3.13.0 assigns one result to each work item, which loads both factors of each product. In a
-tile each loaded element is a factor of several products, which takes half of the instructions and
-loads a quarter of the bytes.
+tile each loaded element is a factor of several products, which halves the instructions and quarters
+the loaded bytes.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def product_loops(
         target: target of the kernel.
         batch: the loops over matrices.
         shape: rows, columns and depth.
-        by_columns: whether the columns of the right matrices are contiguous. Lanes then load far
-            apart, which only several rows of a tile make up for.
+        by_columns: whether the columns of the right matrices are contiguous. Lanes then load
+            distant elements, which pays off only if a tile has several rows.
 
     Returns:
         The loops, or an empty list if all tiles leave so many lanes idle that IREE's own cost less.

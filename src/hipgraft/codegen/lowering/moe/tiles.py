@@ -78,7 +78,7 @@ def _routed(op: MoeGroupedMatmulOp) -> int:
 
 
 def _first_tiles(emitter: Emitter, starts: Tensor, height: int) -> Tensor:
-    """Emits the number of tiles that precede each group; no group follows those of the last."""
+    """Emits the number of tiles before each group; no group follows the last group's tiles."""
     groups = starts.shape[0]
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:

@@ -27,14 +27,14 @@ from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.tensors import element_of, shape_of
 
 # The longest row of 32-bit elements that may have a partial wavefront; a work item gets many
-# elements of longer rows. A row of shorter floats may have one wavefront: compiling 162 elements of
-# f16 took minutes, 162 of f32 a second.
+# elements of longer rows. A row of shorter floats may have at most one wavefront: compiling 162
+# elements of f16 took minutes, 162 of f32 a second.
 _LONGEST_ODD_ROW = 512
 
-# The longest row with factors of its parts that takes less time in one dispatch, by estimate.
+# The longest row that takes less time in one dispatch although its parts have factors, by estimate.
 _LONGEST_OF_PARTS = 512
 
-# From this number of elements on, or in each row, inputs are copied for a reduction over a
+# From these numbers of elements on, in all or in each row, inputs are copied for a reduction over a
 # non-contiguous dimension.
 _MANY_ACROSS, _LONG_ACROSS = 1 << 17, 96
 
@@ -91,8 +91,8 @@ def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
 def _operand(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
     """Returns the operand; a single row has all its dims.
 
-    The result of another norm lacks those of extent 1. Its sums would then have a loop of extent 1,
-    for which IREE computes wrong sums.
+    The result of another norm lacks the dims of extent 1. Reducing it would take a loop of extent
+    1, for which IREE computes wrong sums.
     """
     x = lowering.tensor(op.x)
     return lowering.emitter.logical(x) if _is_one_row(lowering.target, op) else x
@@ -110,7 +110,7 @@ def in_rows(lowering: Lowering, x: Tensor, dims: Sequence[int]) -> Tensor:
 
 
 def _is_slow_across(target: Target, x: Tensor, dims: Sequence[int]) -> bool:
-    """Whether a reduction over non-contiguous dims takes longer than one of a copy."""
+    """Whether reducing non-contiguous dims takes longer than copying and reducing the copy."""
     if target.kind is TargetKind.CUDA or math.prod(x.shape) >= _MANY_ACROSS:
         return True
     is_gpu = target.kind is not TargetKind.CPU
@@ -140,8 +140,8 @@ def _is_odd(target: Target, x: Tensor, dims: Sequence[int]) -> bool:
 def _has_factors_of_parts(target: Target, op: LayernormOp) -> bool:
     """Whether the ops after a norm read a factor for each part of a row, such as a group's channel.
 
-    IREE then reads the factors element by element in the dispatch of the rows' sums. One more
-    dispatch, which all compute units share, takes less time.
+    IREE then reads the factors element by element in the dispatch that sums the rows. One more
+    dispatch, which uses all compute units, takes less time.
     """
     extents = {dim: shape_of(op.x)[dim] for dim in op.dims if shape_of(op.x)[dim] > 1}
     if target.kind is not TargetKind.AMDGPU or math.prod(extents.values()) <= _LONGEST_OF_PARTS:
@@ -174,7 +174,7 @@ def _distributed(
 ) -> Sequence[Tensor]:
     """Returns the operands of the op whose loops IREE distributes to lanes.
 
-    In the one dispatch of a single row it takes the last loop, even if its extent is 1.
+    In the one dispatch of a single row, IREE distributes the last loop, even if its extent is 1.
     """
     if not _is_one_row(lowering.target, op):
         return operands
@@ -182,7 +182,7 @@ def _distributed(
 
 
 def _is_one_row(target: Target, op: LayernormOp | RmsnormOp) -> bool:
-    """Whether a norm is of one row that one workgroup of a GPU takes."""
+    """Whether a norm has only one row, which one workgroup of a GPU normalizes."""
     x = shape_of(op.x)
     rows = math.prod(extent for dim, extent in enumerate(x) if dim not in op.dims)
     return target.kind is not TargetKind.CPU and rows == 1 and math.prod(x) <= LONGEST_ROW

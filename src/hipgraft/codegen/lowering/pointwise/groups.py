@@ -1,6 +1,6 @@
 """Emits pointwise ops with several results that are stored as one `linalg.generic`.
 
-IREE fuses ops that each emit a `linalg.generic`, but not across a result that the container yields
+IREE fuses ops that each emit a `linalg.generic`, except across a result that the container yields
 and other ops read. A sum that is stored in f16 and normalised in f32 would take two launches.
 """
 
@@ -41,7 +41,7 @@ class PointwiseGroups:
         self._ops: list[ir.Operation] = []
 
     def visit(self, op: ir.Operation) -> None:
-        """Lowers an op, or puts it off."""
+        """Lowers an op, or delays it."""
         if len(self._yielded) > 1 and self._is_member(op):
             if self._ops and shape_of(op.results[0]) != shape_of(self._ops[0].results[0]):
                 self.flush()
@@ -55,7 +55,7 @@ class PointwiseGroups:
         self._lower(op)
 
     def _store_products(self, op: ir.Operation) -> None:
-        """Stores the products that an op reads by themselves if later loops may store them, too."""
+        """Stores products that an op reads in separate dispatches if later loops may store them."""
         for value in dict.fromkeys(_read(op)):
             readers = [use.owner.operation for use in value.uses]
             if self._is_lost(value) and sum(map(self._is_member, readers)) > 1:
@@ -63,7 +63,7 @@ class PointwiseGroups:
                 self._lowering.tensors[value] = emitter.materialized(emitter.logical(made))
 
     def flush(self) -> None:
-        """Lowers the ops that were put off."""
+        """Lowers the delayed ops."""
         ops, self._ops = self._ops, []
         stored = self._stored(ops)
         made = {op.results[0] for op in ops}

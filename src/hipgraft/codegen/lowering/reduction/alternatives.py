@@ -28,14 +28,14 @@ _AT_ONCE = 256
 # workgroup takes longer than an additional launch.
 _SHORTEST, _LONGEST = 1 << 10, 1 << 19
 
-# By estimated time: rows that are not contiguous, and so long that a copy of few of them pays off,
-# if one op reads them or several do.
+# By estimated time: the lengths of non-contiguous rows from which a copy of few rows pays off, if
+# one op reads them or several ops do.
 _LONG_ACROSS, _LONG_ACROSS_TWICE, _MOST_ACROSS = 256, 64, 1 << 16
 
 _PARTS = 64
 _SHORTEST_PART = 1 << 11
 
-# The modes that combine the results of parts, for modes whose parts combine differently.
+# The modes that combine partial results, where they differ from the reduction's own mode.
 _OF_PARTS = {
     ReductionMode.AVG: ReductionMode.ADD,
     ReductionMode.NORM1: ReductionMode.ADD,
@@ -75,7 +75,7 @@ def _is_long(op: ReductionOp, _: Target) -> bool:
 
 @lowers(ReductionOp)
 def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Reduces rows in one step; divides few elements among more than one lane."""
+    """Reduces rows in one step; distributes even few elements over several lanes."""
     if _is_slow_across(op, lowering):
         rows = lowering.emitter.in_rows(lowering.tensor(op.in_), op.axes)
         lowering.tensors[op.in_] = rows
@@ -93,7 +93,7 @@ def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
 def _is_slow_across(op: ReductionOp, lowering: Lowering) -> bool:
     """Whether a copy whose rows are contiguous pays off, for all ops that read it.
 
-    IREE lets one work item reduce a row that is not, and then few rows occupy few compute units.
+    IREE lets one work item reduce a non-contiguous row, so few rows occupy few compute units.
     """
     x = lowering.tensor(op.in_)
     length, readers = _length(op), {use.owner.operation for use in op.in_.uses}
@@ -106,7 +106,7 @@ def _is_read_again(op: ReductionOp, target: Target) -> bool:
     """Whether other ops use the result along with the row itself, as in a softmax.
 
     One workgroup reduces the row faster than several can synchronize; IREE would also use only one
-    lane in each of these.
+    lane of each workgroup.
     """
     others = [use.owner.name for use in op.out.uses if use.owner.name != "hipdnn.yield"]
     is_row = _rows(op) == 1 and 1 < _length(op) <= LONGEST_ROW

@@ -68,8 +68,8 @@ def _largest(
 ) -> Tensor:
     """Emits the maxima of windows; unrolled code reads each element of a window.
 
-    IREE masks padding at each read, or copies the padded operand in a launch of its own, and both
-    cost three times as much.
+    IREE masks padding at each read, or copies the padded operand in a launch of its own; either
+    costs three times as much.
     """
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
