@@ -28,8 +28,8 @@ def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
     """
     if _holds_migraphx(data):
         return parse_chunk(ir_io.decode(data, path), 1, path, context)
-    # Only MLIR's own reading of a file puts the file's name into locations, and a pipe can be
-    # read only once.
+    # Only if MLIR reads the file itself do locations have the file's name; a pipe can be read
+    # only once.
     if Path(path).is_file() and (_is_mapped(path) or not ir_io.is_bytecode_file(path)):
         size = Path(path).stat().st_size
         source = size if ir_io.is_bytecode_file(path) else data or ir_io.read_bytes(path)
@@ -41,7 +41,7 @@ def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
 
 
 def _checked(source: bytes | int, path: str, parse: Callable[[], T]) -> T:
-    """Parses text or bytecode after a check that the parser survives it."""
+    """Parses text or bytecode after checking that it does not crash the parser."""
     doing(f"parsing {ir_io.shown_path(path)}")
     if isinstance(source, int):
         check_reader(source, path, parse)
@@ -79,7 +79,7 @@ def check_registered(op: ir.Operation) -> None:
     """Checks that each op is known to MLIR or belongs to a dialect that is defined in Python.
 
     Raises:
-        VerifyError: at the first op that does not.
+        VerifyError: an op is unknown; at the first such op.
     """
     own = own_dialects()
     for each in ir_io.walk(op):
@@ -100,7 +100,7 @@ def own_dialects() -> frozenset[str]:
 
 
 def _is_mapped(path: str) -> bool:
-    """Whether LLVM maps a file, which needs a zero after the end; it reads small files instead."""
+    """Whether LLVM maps a file, which requires a zero byte after its end; small files are read."""
     size = Path(path).stat().st_size
     return size >= 4 * mmap.PAGESIZE and size % mmap.PAGESIZE != 0
 

@@ -42,7 +42,7 @@ class Field:
 
 
 class Form(Enum):
-    """The required shape of a value, where the dialect fixes it."""
+    """The shape that a dialect requires of a value, if it does."""
 
     TENSOR = "any"
     SCALAR = "one element"

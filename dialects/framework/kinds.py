@@ -25,7 +25,7 @@ class Kind(Generic[T]):
         matches: whether an attribute is of this kind.
         read: returns the Python value of a matching attribute.
         write: returns the attribute for a Python value; raises ValueError for an invalid one.
-        values: spellings of an enumeration, empty for other kinds.
+        values: spellings of an enumeration; empty for other kinds.
     """
 
     description: str

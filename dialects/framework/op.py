@@ -33,10 +33,10 @@ RESULT_SEGMENTS = "resultSegmentSizes"
 
 
 class Op:
-    """A typed view of one operation; as short-lived as any handle.
+    """A typed view of one operation, with the lifetime of a handle.
 
     While a builder infers result types, the view shows an operation that does not exist yet:
-    its fields can be read, `operation` cannot.
+    its fields can be read, but `operation` cannot.
 
     Attributes:
         dialect: the dialect's name.
@@ -67,7 +67,7 @@ class Op:
     def __init_subclass__(
         cls, mnemonic: str | None = None, formulas: Mapping[str, str] | None = None
     ) -> None:
-        # By name: a field replaces the one that a base class has.
+        # Fields are keyed by name, so that a field replaces that of a base class.
         members = {name: each for base in cls.__mro__[::-1] for name, each in vars(base).items()}
         fields: list[Any] = [member for member in members.values() if isinstance(member, Field)]
         cls.operand_fields = tuple(f for f in fields if isinstance(f, OperandField))
@@ -76,7 +76,7 @@ class Op:
         cls.attribute_names = frozenset(field.name for field in cls.attribute_fields)
         cls.formulas = formulas or {}
         if mnemonic is not None:
-            # Set here for each class, never again.
+            # These are set once per class, here.
             cls.OP_NAME = f"{cls.dialect}.{mnemonic}"  # pyright: ignore[reportConstantRedefinition]
         for name in cls.formulas if mnemonic is None else (mnemonic,):
             cls.registry.add(f"{cls.dialect}.{name}", cls)
@@ -103,7 +103,7 @@ class Op:
         """Checks the type of an operand or a result against its field's declaration.
 
         Raises:
-            VerifyError: it is not of a type that the dialect permits.
+            VerifyError: the dialect does not permit the type.
         """
 
     def kind_error(self, field: Attribute[Any], found: ir.Attribute) -> VerifyError:

@@ -17,7 +17,7 @@ def check_declaration(op: Op) -> None:
     """Checks an operation against the fields of its class.
 
     Raises:
-        VerifyError: it differs from them.
+        VerifyError: the operation does not match its fields.
     """
     operation = op.operation
     operands, results = list(operation.operands), list(operation.results)

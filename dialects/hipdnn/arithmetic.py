@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class Arithmetic(Protocol[V]):
-    """The operations in which expressions are written, all in one type.
+    """The operations that expressions consist of, all in one type.
 
     Lowerings and conversions implement it. At least one operand of each operation depends on the
     mode's operands.

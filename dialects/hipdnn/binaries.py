@@ -43,8 +43,8 @@ def check_binary(op: HipdnnOp, binary: ir.DictAttr, tensors: int) -> None:
     """Checks one binary of the executable `op`, whose signature has `tensors` tensors.
 
     Raises:
-        VerifyError: a key is missing or of the wrong kind, or a step names a buffer or a code
-            object that is not there.
+        VerifyError: a key is missing or of the wrong kind, or a step names a missing buffer or
+        code object.
     """
     _check_keys(op, "binary", binary, _BINARY)
     if "steps" not in binary:
@@ -75,7 +75,7 @@ def _check_step(op: HipdnnOp, step: ir.DictAttr, tensors: int, objects: int) -> 
 
 def _check_buffers(op: HipdnnOp, what: str, fields: ir.DictAttr, tensors: int) -> None:
     for name in _BUFFERS:
-        # The workspace's number follows those of the tensors.
+        # The workspace's number follows the numbers of the tensors.
         if name in fields and not 0 <= INT.read(fields[name]) <= tensors:
             raise op.error(
                 f"expected '{name}' of a {what} in [0, {tensors}], but found {fields[name]}"

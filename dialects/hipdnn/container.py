@@ -98,8 +98,8 @@ def _check_kinds(container: ContainerOp, ops: Sequence[ir.Operation]) -> None:
 
 
 def _check_definitions(container: ContainerOp, ops: Sequence[ir.Operation]) -> None:
-    # MLIR checks neither isolation nor dominance inside an unregistered op. A value that is defined
-    # before all of its uses is in no cycle either.
+    # MLIR checks neither isolation nor dominance inside an unregistered op. Definitions before all
+    # uses also rule out cycles.
     defined: set[ir.Value] = set(container.body.arguments)
     for op in ops:
         if not defined.issuperset(op.operands):

@@ -1,6 +1,6 @@
 """The base of all hipdnn op classes, which infer the types of results and build ops.
 
-A subclass is a docstring, fields, and where the op has rules of its own, `infer` and `verify`.
+A subclass has a docstring and fields, and `infer` and `verify` if the op has rules of its own.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class HipdnnOp(Op):
         return {}
 
     def infer_resized(self) -> dict[str, Shape]:
-        """Returns new shapes of results whose types were made for other operands.
+        """Returns new shapes for results whose types were made for other operands.
 
         Raises:
             VerifyError: the operands do not fit together.
@@ -209,7 +209,7 @@ def _kind_text(kind: Kind[Any], found: str) -> tuple[str, tuple[str, ...]]:
     values = ", ".join(kind.values)
     if not values or len(kind.values) < 10:
         return f"one of {values}" if values else kind.description, ()
-    # The 50 pointwise modes would bury the message.
+    # Listing the 50 pointwise modes would bury the message.
     near = difflib.get_close_matches(found, kind.values, n=1)
     guess = f"did you mean '{near[0]}'? " if near else ""
     return kind.description, (f"{guess}expected one of {values}",)

@@ -30,6 +30,6 @@ def furthest_element(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def batch_extent(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Returns the number of elements of one step in the first dimension if nothing overlaps."""
+    """Returns the elements per step of the first dimension, if steps do not overlap."""
     steps = zip(shape[1:], strides[1:], strict=True)
     return max((extent * stride for extent, stride in steps), default=1)

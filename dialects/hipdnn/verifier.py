@@ -51,7 +51,7 @@ def _hipdnn_ops(root: ir.Operation) -> list[ir.Operation]:
 
 
 def _has_symbols(op: ir.Operation) -> bool:
-    """Whether the op is a symbol or uses one, as few ops of a program do."""
+    """Whether the op is a symbol or uses one; few ops of a program do."""
     op_class = OPS[op.name]
     uses = op_class.verify_symbol_uses is not HipdnnOp.verify_symbol_uses
     return uses or op_class is ExecutableOp

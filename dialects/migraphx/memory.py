@@ -27,8 +27,8 @@ class MemoryLayout:
     def of(cls, kind: ShapedType) -> MemoryLayout:
         """Returns the memory layout of values of a type.
 
-        Dimensions are sorted by stride and extent. If a stride exceeds the inner dimensions' size,
-        the inner rows are longer (padding, or a slice of a larger tensor).
+        Dimensions are sorted by stride and extent. If a stride exceeds the size of the inner
+        dimensions, rows in memory are longer (padding, or a slice of a larger tensor).
 
         Raises:
             ShapedTypeError: a shape or stride is dynamic, or no packed tensor has these strides.

@@ -34,7 +34,7 @@ class MigraphxOp(Op):
         """Returns the type of an operand or result.
 
         Raises:
-            VerifyError: it is neither shaped nor a builtin tensor, or breaks a rule of its type.
+            VerifyError: the type is neither shaped nor a builtin tensor, or breaks a rule.
         """
         try:
             found = ShapedType.of(value.type)
@@ -82,7 +82,7 @@ class MigraphxOp(Op):
                 yield from map(self.type_of, field.values(self))
 
     def _place(self, field: ValueField) -> str:
-        """Returns the place of a field's first value as MLIR counts, e.g. `operand #1`."""
+        """Returns the position of a field's first value as MLIR counts, e.g. `operand #1`."""
         if field in self.result_fields:
             return f"result #{self.result_fields.index(field)}"
         before = self.operand_fields[: self.operand_fields.index(field)]
@@ -106,7 +106,7 @@ def is_migraphx(operation: ir.Operation | ir.OpView) -> bool:
 
 
 def _element_text(element: str) -> str:
-    """The name that MLIR's type constraints have for an element type."""
+    """The name of an element type in MLIR's type constraints."""
     if element in (ANY_FLOAT, ANY_INTEGER):
         return element
     kind = ShapedType((), (), element)

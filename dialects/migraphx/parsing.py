@@ -30,7 +30,7 @@ def parse_module(text: str, line: int, name: str, context: ir.Context) -> ir.Mod
 
 
 def _report_dialect_errors(text: str, context: ir.Context) -> None:
-    """Emits our verifier's errors, if MLIR accepts the text without its returns.
+    """Emits our verifier's errors if MLIR accepts the text except for its returns.
 
     Raises:
         ir.MLIRError: our verifier finds an error.

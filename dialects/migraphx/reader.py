@@ -43,9 +43,9 @@ def to_generic(text: str, name: str, first_line: int = 1, *, plain_returns: bool
         text: MLIR text.
         name: name of the source in locations.
         first_line: 1-based line at which it begins.
-        plain_returns: leave `return` to MLIR, which compares its operands with the function's
-            type before our verifier can say which operation is wrong. If not, an unregistered
-            operation takes its place.
+        plain_returns: whether MLIR parses `return`; it then compares the operands with the
+        function's type before our verifier can tell which operation is wrong. Otherwise an
+        unregistered operation replaces `return`.
 
     Raises:
         HipgraftError: an operation or type is malformed; located.

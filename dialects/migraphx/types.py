@@ -133,7 +133,7 @@ class ShapedType:
 
 
 def row_major(shape: Sequence[Extent]) -> tuple[Extent, ...]:
-    """Returns the strides of a packed row-major tensor; unknown outside of unknown extents."""
+    """Returns packed row-major strides; they are unknown for dimensions outside unknown extents."""
     last = max((dim for dim, extent in enumerate(shape) if extent is None), default=0)
     return (None,) * last + row_major_strides([extent or 1 for extent in shape])[last:]
 

@@ -33,7 +33,7 @@ class ExecutableOp(HipdnnOp, mnemonic="executable"):
 
     @property
     def needs_host(self) -> str:
-        """Why the graph of an engine does not run here, for errors."""
+        """Error text: why the graph of an engine does not run here."""
         return (
             f"'{self.OP_NAME}' op '@{self.sym_name}' is a graph for engine '{self.engine or ''}', "
             "which needs a host with hipDNN; 'hipdnn-compile{fallback=iree}' compiles it instead"
@@ -98,7 +98,7 @@ class ExecuteOp(HipdnnOp, mnemonic="execute"):
 def _signature(
     types: Sequence[ir.Type], offsets: Sequence[int]
 ) -> list[tuple[Shape, ir.Type] | ir.Type]:
-    """Returns the part of a type that has to agree: only the elements of a whole buffer."""
+    """Returns the part of a type that has to agree; for a whole buffer, only the element type."""
     signature = [_logical(type_) for type_ in types]
     for position, offset in enumerate(offsets[: len(types)]):
         if offset:

@@ -54,7 +54,7 @@ def normalized_dims(x: Shape, scale: Shape) -> list[int]:
 
 
 def _rms_dims(x: Shape, scale: Shape, inv_rms: Shape | None) -> list[int]:
-    """The dimensions of RMS normalisation: by `scale`, or spatial where statistics are so."""
+    """The dimensions of RMS normalisation: from `scale`, or spatial if the statistics are."""
     by_scale, spatial = normalized_dims(x, scale), list(range(2, len(x)))
     is_per_channel = by_scale == [1] and inv_rms == _statistics_shape(x, spatial)
     return spatial if is_per_channel else by_scale
@@ -80,7 +80,7 @@ class LayernormBaseOp(NormBaseOp):
         return list(range(len(x) - count, len(x)))
 
     def check_dims(self) -> None:
-        """Checks the number of normalised dimensions, and that `scale` covers no others."""
+        """Checks the number of normalised dimensions, and that `scale` covers no other dims."""
         x, count = shape_of(self.x), self.normalized_dim_count
         if count is not None and not 1 <= count <= len(x):
             raise self.error(f"expected 'normalized_dim_count' in [1, {len(x)}], but found {count}")
@@ -136,7 +136,7 @@ class RmsnormOp(NormOp, mnemonic="rmsnorm"):
     @property
     def dims(self) -> list[int]:
         """The normalised dimensions of `x`."""
-        # A builder asks for types before there are results.
+        # A builder infers types before the results exist.
         inv_rms = self.inv_rms if self.has_results else None
         statistics = None if inv_rms is None else shape_of(inv_rms)
         return _rms_dims(shape_of(self.x), shape_of(self.scale), statistics)

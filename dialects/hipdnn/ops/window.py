@@ -20,7 +20,7 @@ class WindowOp(ComputeOp):
         """Checks the number of values of the attribute `name` and that they are `least` or more.
 
         Raises:
-            VerifyError: one of the two is not so.
+            VerifyError: the number of values differs, or a value is less than `least`.
         """
         if len(values) != count:
             raise self.error(f"expected {count} values in '{name}', but found {len(values)}")

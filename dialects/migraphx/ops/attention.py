@@ -25,7 +25,7 @@ _BODY_OPS = frozenset(
     for name in (
         *("abs", "add", "ceil", "convert", "dequantizelinear", "div", "erf", "exp", "floor"),
         *("log", "mul", "neg", "pow", "recip", "relu", "sigmoid", "sqrt", "sub", "tanh", "where"),
-        # These are elementwise in rocMLIR versions that accept any elementwise op.
+        # rocMLIR versions that accept any elementwise op count these as elementwise.
         *("clip", "equal", "greater", "max", "rsqrt"),
     )
 )
@@ -117,7 +117,7 @@ def _check_products(op: AttentionOp) -> None:
 
 
 def _check_heads(op: AttentionOp) -> None:
-    """Queries may have a multiple of the heads of keys and values."""
+    """Checks that the number of query heads is a multiple of the key and value heads."""
     leading = [op.input_type(index).shape[:-2] for index in range(3)]
     if len({len(dims) for dims in leading}) > 1:
         raise op.error(

@@ -145,7 +145,7 @@ class QuantizeLinearOp(MigraphxOp, mnemonic="quantizelinear"):
         if self.bias is not None and (
             self.type_of(self.bias).is_float != self.output_type().is_float
         ):
-            # Older modules add a bias of 32 bits to results of 8.
+            # Older modules add a 32-bit bias to 8-bit results.
             raise self.error(
                 "failed to verify that output and bias must have the same element type"
             )

@@ -102,7 +102,7 @@ class SliceOp(ViewOp, mnemonic="slice"):
             raise self.error("input shape and attribute does not infer output shape")
 
     def _sliced_extent(self, axis: int, start: int, end: int) -> int:
-        """Returns a slice's extent; a result that agrees permits a negative or too large `end`."""
+        """Returns a slice's extent; permits a negative or too large `end` if the result agrees."""
         extent = self.input_type().shape[axis]
         stop = end if extent is None else slice_end(end, extent)
         means_it = self.output_type().shape[axis] == stop - start

@@ -48,10 +48,10 @@ class Engine:
     """An engine as its file describes it.
 
     Attributes:
-        name: name by which graphs select the engine.
+        name: name that graphs select the engine by.
         summary: one-line description.
-        architectures: globs of the architectures that it runs on; empty for any.
-        patterns: patterns of the graphs that it accepts.
+        architectures: globs of the architectures that the engine runs on; empty for any.
+        patterns: patterns of the graphs that the engine accepts.
         path: path of the engine's file.
     """
 
@@ -77,7 +77,7 @@ class Engine:
     def check(self, graph: Graph, architecture: str = "") -> Failure | None:
         """Returns the first rule that a graph breaks; None if the engine accepts it.
 
-        If several patterns have these nodes, the one that fulfils the most rules counts.
+        If several patterns match the nodes, the pattern that fulfils the most rules is reported.
 
         Args:
             graph: nodes and tensors; see `graph_of`.
@@ -102,8 +102,8 @@ class Engine:
     def may_take_more(self, graph: Graph, architecture: str = "") -> bool:
         """Returns whether a graph is part of one that the engine may accept.
 
-        Its nodes must have slots in a sequence and fulfil their rules. Rules about the whole
-        graph are skipped.
+        The graph's nodes must have slots in a sequence and fulfil their rules. Rules about the
+        whole graph are skipped.
         """
         for pattern in self.patterns:
             places = None if pattern.is_any else match(pattern, graph, is_part=True).places
@@ -139,7 +139,7 @@ class Engine:
     def _checks(
         self, pattern: Pattern, graph: Graph, places: Places, architecture: str
     ) -> Iterator[tuple[str, Node | None, str | None]]:
-        """Yields each rule with its node and its violation, None if it is fulfilled."""
+        """Yields each rule with its node and its violation; None if the rule is fulfilled."""
         for rule, allowed in (
             ("architectures", self.architectures),
             (f"{pattern.name}/architectures", pattern.architectures),
@@ -194,7 +194,7 @@ def _tap_checks(pattern: Pattern, graph: Graph) -> Iterator[tuple[str, Node | No
 
 
 def _placed(pattern: Pattern, graph: Graph, places: Places) -> Iterator[tuple[list[Slot], Node]]:
-    """Yields each node with its slot, or with all that fit if any nodes match."""
+    """Yields each node with its slot, or with all fitting slots if the pattern takes any graph."""
     if pattern.is_any:
         for node in graph.nodes:
             yield [slot for slot in pattern.slots if slot.fits(node)], node
@@ -207,14 +207,14 @@ def _placed(pattern: Pattern, graph: Graph, places: Places) -> Iterator[tuple[li
 def _node_checks(
     slots: Sequence[Slot], node: Node
 ) -> Iterator[tuple[str, Node | None, str | None]]:
-    """Yields the checks of one slot; of several slots, the first in which all checks pass."""
+    """Yields the checks of one slot; among several, of the first slot whose checks all pass."""
     found = [[(one.rule, node, one.why(node, node.value)) for one in slot.checks] for slot in slots]
     passing = (checks for checks in found if all(message is None for _, _, message in checks))
     yield from next(passing, max(found, key=_passed))
 
 
 def _passed(checks: Sequence[tuple[str, Node, str | None]]) -> int:
-    """Returns the number of rules that are fulfilled before the first that is not."""
+    """Returns the number of rules that are fulfilled before the first violation."""
     return next((at for at, (_, _, why) in enumerate(checks) if why is not None), len(checks))
 
 

@@ -1,7 +1,8 @@
 """Evaluates the expressions of rules: a subset of Python's, without loops and side effects.
 
-`a.dims[-2] % 16 == 0 and absent(attn_mask)` has names, attributes of tensors, indices, numbers,
-texts, lists, arithmetic, comparisons, `and`, `or`, `not` and the functions of `FUNCTIONS`.
+An expression such as `a.dims[-2] % 16 == 0 and absent(attn_mask)` may contain names, attributes of
+tensors, indices, numbers, texts, lists, arithmetic, comparisons, `and`, `or`, `not` and the
+functions in `FUNCTIONS`.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 
 def _number(value: Any) -> Any:
-    # A text or list times a number could be arbitrarily long.
+    # Multiplying a text or list by a number could make it arbitrarily long.
     if not isinstance(value, int | float):
         raise TypeError(f"{value} is no number")
     return value
@@ -231,7 +232,7 @@ _VALUES: dict[type[ast.expr], Callable[[Any, Scope], Any]] = {
 
 
 def attribute(value: Any, name: str) -> Any:
-    """Returns an attribute of a tensor, or a tensor or attribute of a node; None for None."""
+    """Returns an attribute of a tensor, or a tensor or attribute of a node; maps None to None."""
     if isinstance(value, Node):
         return value.value(name)
     return None if value is None else getattr(value, name)

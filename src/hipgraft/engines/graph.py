@@ -22,8 +22,8 @@ class Tensor:
         type: element type as MLIR spells it, e.g. `bf16`.
         dims: extents.
         strides: strides in elements.
-        virtual: whether it stays inside the graph.
-        constant: whether it is a scalar that is known when the graph is compiled.
+        virtual: whether the tensor stays inside the graph.
+        constant: whether the tensor is a scalar that is known when the graph is compiled.
     """
 
     type: str
@@ -68,7 +68,7 @@ class Node:
 
     @property
     def mode(self) -> str:
-        """The mode of a pointwise op or a reduction; empty for others."""
+        """The mode of a pointwise op or a reduction; empty for other ops."""
         return str(getattr(self.op, "mode", ""))
 
     def tensors_of(self, role: str) -> list[Tensor]:
@@ -199,7 +199,7 @@ def graph_of_ops(
 
 
 def alikeness(op: ir.Operation) -> Hashable:
-    """Returns a key that is equal for single ops that all engines treat alike."""
+    """Returns a key for a single op; ops with equal keys are treated alike by all engines."""
     operands = [(one.type, _origin(one)) for one in op.operands]
     results = [one.type for one in op.results]
     return op.name, *op.attributes.items(), *operands, *results

@@ -42,9 +42,9 @@ class Pattern:
     Attributes:
         name: name of the pattern in the file.
         slots: slots for nodes.
-        is_any: whether a graph of any nodes with a slot matches, however they are connected.
+        is_any: whether any graph matches whose nodes all have a slot, regardless of connections.
         architectures: globs; empty for any.
-        taps: whether tensors that other nodes read may be results, too.
+        taps: whether tensors that other nodes read may also be results of the graph.
         checks: checks of the whole graph.
     """
 
@@ -68,7 +68,7 @@ def pattern_of(fields: PatternFields, path: Path, source: Source) -> Pattern:
     """Returns the pattern that a file describes.
 
     Raises:
-        HipgraftError: a name in it is unknown; located.
+        HipgraftError: a name in the pattern is unknown; located.
     """
     slots: list[Slot] = []
     for at, one in enumerate(fields.nodes):

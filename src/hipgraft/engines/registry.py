@@ -1,7 +1,7 @@
 """Finds engines by name, hipgraft's and those of other packages, or by the path of a file.
 
-A package adds engines by the entry point group `hipgraft.engines`: the entry's name is the
-engine's, its value `module:NAME`, where `NAME` is the path of the engine's file.
+A package adds engines through the entry point group `hipgraft.engines`: the entry's name is the
+engine's name, and its value is `module:NAME`, where `NAME` holds the path of the engine's file.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class Slot:
         ops: names of the ops that it accepts, without the dialect.
         modes: modes of these ops; empty for any.
         optional: whether a graph may leave it empty.
-        reads: values that the node reads of other slots: the operand, or `*` for any one, and the
-            slots, the first non-empty one of which counts.
+        reads: slots that the node reads, by operand, or by `*` for any operand; the first non-empty
+        slot of each counts.
         names: operands, results and attributes that rules about the graph may use.
         checks: checks in the order in which they are reported.
     """
@@ -75,7 +75,7 @@ def slot_of(
         source: the file.
 
     Raises:
-        HipgraftError: a name in it is unknown; located.
+        HipgraftError: a name in the slot is unknown; located.
     """
     return _SlotReader(fields, pattern, path, source).slot(before)
 
@@ -247,7 +247,7 @@ def _wrong_rank(tensor: Tensor, ranks: list[int]) -> str | None:
 
 
 def _wrong_layout(tensor: Tensor, layouts: list[str]) -> str | None:
-    # A tensor that is not in memory has no layout that an engine could reject.
+    # A tensor that is never in memory has no layout that an engine could reject.
     is_elsewhere = tensor.virtual or tensor.constant
     if is_elsewhere or any(has_layout(tensor.dims, tensor.strides, name) for name in layouts):
         return None

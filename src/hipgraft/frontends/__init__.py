@@ -38,7 +38,7 @@ def read(
     sweep_case: str | None = None,
     dynamic: bool = False,
 ) -> ir.Module:
-    """Reads a model or program of any stage without conversions except of symbolic dimensions.
+    """Reads a model or program of any stage; converts nothing but symbolic dimensions.
 
     Args:
         path: `.onnx`, MLIR as text or bytecode, or a hipDNN graph (`.json`, `.fb` for its
@@ -46,8 +46,8 @@ def read(
         context: context of the module; a new one if absent.
         shapes: extents of inputs by name, for dynamic ones.
         dims: extents of symbolic dimensions by name.
-        specialize: several extents per dimension; each combination becomes a function, a variant of
-            the program. `a=b` names dimensions that are always equal.
+        specialize: several extents per dimension; each combination becomes a function, one variant
+        of the program. `a=b` names dimensions that are always equal.
         sweep_case: id of a case of a hipDNN template; optional if there is only one case.
         dynamic: whether symbolic dimensions without an extent may stay, without `specialize`.
 

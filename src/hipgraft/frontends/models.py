@@ -52,14 +52,14 @@ _NAME = "<model>"  # in locations
 
 @contextmanager
 def as_source(model: Model) -> Generator[Path | ir.Module, None, None]:
-    """Yields a model as a file, which exists until the exit, or as a module of our own bindings.
+    """Yields a model as a file that exists until the exit, or as a module of our own bindings.
 
     A module whose context rejects unregistered dialects, or that has other bindings, is copied to
     a context of hipgraft's; other modules stay as they are.
 
     Raises:
         HipgraftError: text or bytecode does not parse; located.
-        TypeError: it is not a model.
+        TypeError: the value is not a model.
     """
     given: object = model.encode() if isinstance(model, str) and "\n" in model else model
     with _source(given) as source:
@@ -96,5 +96,5 @@ def _copied(module: ir.Module) -> ir.Module:
 
 
 def _is_mlir(data: bytes) -> bool:
-    """Whether bytes are bytecode or text: an ONNX model has bytes that no text has."""
+    """Whether bytes are MLIR bytecode or text: ONNX models contain bytes that no text has."""
     return data.startswith(b"ML\xefR") or (b"\0" not in data and b"func" in data)

@@ -1,4 +1,4 @@
-"""Handles symbolic dimensions of models: their names, and the extents that a compilation gives."""
+"""Handles symbolic dimensions of models: their names, and the extents given for a compilation."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ class TensorDocument:
         data_type: hipDNN's name of the type; `unset` for the graph's default.
         dims: logical extents; empty if they are to be inferred.
         strides: strides in elements; empty if they are to be inferred.
-        virtual: whether it is an intermediate, for which the caller has no memory.
+        virtual: whether the tensor is an intermediate, which the caller has no memory for.
         value_type: `Float32Value`, ...; empty unless the tensor is a compile-time scalar.
         value: the compile-time scalar.
         alignment: alignment in bytes.
         is_runtime_pass_by_value: whether the caller passes a scalar through a host pointer.
         ragged_offset_tensor_uid: tensor with the offsets of the batches in a packed buffer.
         ragged_offset_multiplier: elements per unit of these offsets.
-        extra: fields that are unknown to hipgraft.
+        extra: fields that hipgraft does not know.
     """
 
     uid: int

@@ -124,7 +124,7 @@ class Knob(EngineTable):
         description: description for users.
         default_value: value if the user does not set it; its type is the knob's.
         constraint: allowed values; None for any value of its type.
-        deprecated: whether it only serves old callers.
+        deprecated: whether the knob only serves old callers.
     """
 
     knob_id: str
@@ -258,7 +258,7 @@ class SerializedExecutionPlan(EngineTable):
     def check_layout(cls, table: Table, source: str) -> None:
         """Rejects plans in the old field order, with an engine configuration before the payload.
 
-        In that order, the payload's field number is now the flag's, so the flag's place holds an
+        The old payload has the field number of today's flag, so the flag's position holds an
         offset, which is a nonzero multiple of four. A flag is 0 or 1, followed by zeros.
 
         Raises:
@@ -292,7 +292,7 @@ class SerializedExecutionPlan(EngineTable):
 
 @dataclass(frozen=True)
 class SerializedGraphAndPlan(EngineTable):
-    """A graph and a plan of it in one file, each as a separate FlatBuffer.
+    """A graph and its plan in one file, each as a separate FlatBuffer.
 
     Attributes:
         graph_blob: the graph.

@@ -120,7 +120,7 @@ class _Exporter:
         return document
 
     def _unset_types(self, document: GraphDocument) -> None:
-        """Resets types that were unset, if the graph's defaults still give the same type."""
+        """Unsets types that the file left unset if the graph's defaults still give them."""
         for node in document.nodes:
             if node.name in self.unset and node.compute_data_type == document.compute_data_type:
                 node.compute_data_type = UNSET
@@ -216,7 +216,7 @@ class _Exporter:
             name=record.get("name", name),
             data_type=data_type,
             dims=list(dims),
-            # The record has strides that do not matter, the graph has those that do.
+            # The record has the strides that do not matter, the graph the strides that do.
             strides=known
             if record and same_offsets(dims[first:], known[first:], strides[first:])
             else list(strides),
@@ -233,8 +233,8 @@ class _Exporter:
 
     def _fields(self, op: ComputeOp, form: NodeForm, record: dict[str, Json]) -> dict[str, Json]:
         fields: dict[str, Json] = {}
-        # A node that was read from JSON keeps its nulls; others have the nulls that hipDNN's reader
-        # requires.
+        # A node that was read from JSON keeps its nulls; other nodes have the nulls that hipDNN's
+        # reader requires.
         nulls: list[str] = record.get("nulls", form.null_keys)
         for field in (*form.op.operand_fields, *form.op.result_fields):
             uids = self._uids(op, field)
@@ -295,8 +295,8 @@ def _implied_fields(op: ComputeOp) -> dict[str, Json]:
 def infer_strides(dims: Sequence[int], operands: Sequence[TensorDocument]) -> list[int]:
     """Returns strides for a node's result that has none.
 
-    They are those of the first operand with equal extents; else packed, in the dimension order of
-    the first operand with equal rank; else row-major.
+    The strides are those of the first operand with equal extents; else packed, in the dimension
+    order of the first operand with equal rank; else row-major.
     """
     for operand in operands:
         if operand.dims == list(dims) and all(operand.strides):

@@ -159,7 +159,7 @@ def _tensor(value: Json, where: str, source: str) -> TensorDocument:
 def _scalar(fields: Fields) -> float | int | bool | None:
     if isinstance(fields.members.get("value"), bool):
         return fields.take("value", bool)
-    # Unlike an integer, a float may exceed 2^53.
+    # A float may exceed 2^53; an integer may not.
     kind = int if isinstance(fields.members.get("value"), int) else float
     return fields.take("value", kind, None)
 

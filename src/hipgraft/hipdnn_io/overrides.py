@@ -1,7 +1,7 @@
-"""Shapes and strides of one execution in place of a graph's own: hipDNN's overrides.
+"""Replaces a graph's shapes and strides for one execution: hipDNN's overrides.
 
-The caller overrides tensors that it passes. The virtual ones in between follow from them: a node's
-results get the shapes that its op infers from its operands.
+The caller overrides the tensors that it passes. The shapes of virtual tensors follow from these: a
+node's results get the shapes that its op infers from its operands.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ _COMPILES = 1
 
 @dataclass(frozen=True)
 class Overridable:
-    """What a restored plan needs for executions with other shapes.
+    """The part of a payload that executions with other shapes need.
 
     Attributes:
         graph: hipDNN's FlatBuffer, with `is_override_shape_enabled`.

@@ -1,7 +1,7 @@
 """Parses our schema of hipDNN's FlatBuffer, `hipdnn.fbs`.
 
-The file is in FlatBuffers' schema language, of which this parser supports the part that it uses. A
-field's position in its table is its number in the buffer, so the order of the file matters.
+This parser supports the part of FlatBuffers' schema language that the file uses. A field's position
+in its table is its number in the buffer, so the order of the fields matters.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SchemaField:
         type: name of its type; for a vector, of its elements' type.
         slot: number of the field in the table.
         is_vector: whether the field is a vector.
-        length: number of elements of a fixed array in a struct, 0 for others.
+        length: number of elements of a fixed array in a struct; 0 for other fields.
         default: text of the default; `null` if absence has a meaning.
         is_required: whether a buffer without the field is malformed.
         alignment: alignment of a vector's elements in bytes; 0 for their natural alignment.

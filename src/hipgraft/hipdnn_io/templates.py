@@ -2,9 +2,9 @@
 
 A template is hipDNN's JSON with placeholders `${case.PATH}`. A string that is one placeholder
 becomes the value itself, so that extents stay lists. A sweep lists cases: an `id`, the `values`,
-and `tensor_patches`, which change fields of single tensors afterwards. Inside of an object with a
-`uid`, a tensor, a placeholder is the value in that uid's entry of the case's `values.tensors`,
-or else in `values`; `dims`, `strides` and `data_type` are only looked up in the entry.
+and `tensor_patches`, which change fields of single tensors afterwards. Inside of a tensor (an
+object with a `uid`), a placeholder is looked up in that uid's entry of the case's `values.tensors`,
+then in `values`; `dims`, `strides` and `data_type` are only looked up in the entry.
 
 Source: ROCm/rocm-libraries, dnn-providers/integration-tests/docs/file-formats.md, of 2026. hipDNN
 replaces whole strings only; here, placeholders within longer strings are replaced as well, and a
@@ -105,7 +105,7 @@ def _by_uid(values: dict[str, Json], case: Fields) -> dict[int, dict[str, Json]]
     for entry in cast(list[Json], entries):
         members = cast(dict[str, Json], entry) if isinstance(entry, dict) else {}
         uid = members.get("uid")
-        # Lists without uids are for paths with an index.
+        # Lists without uids are accessed by paths with an index.
         if not _is_uid(uid):
             continue
         if uid in tensors:

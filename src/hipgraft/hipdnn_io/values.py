@@ -94,7 +94,7 @@ def mlir_type(name: str) -> ir.Type | None:
 
 
 def is_unset(name: str) -> bool:
-    """Returns whether a name means that there is no type."""
+    """Returns whether a name stands for an unset type."""
     return name.casefold() in _UNSET
 
 
@@ -102,7 +102,7 @@ def unknown_type(name: str) -> str:
     """Returns the error message for a type name that hipDNN does not have.
 
     hipDNN's own reader silently treats unknown names as `unset`. The graph's defaults would then
-    apply, which the author of the file hardly means.
+    apply, which the author of the file is unlikely to intend.
     """
     folded = name.casefold()
     meant = folded if folded in _MLIR else _OTHER_NAMES.get(folded)
@@ -197,7 +197,7 @@ def value_of(op: ir.Operation) -> tuple[str, float | int | bool] | None:
     """Returns the type and the value of a constant.
 
     Returns:
-        None for a constant of several values, or of a type that hipDNN has no scalars of.
+        None for a constant of several values, or of a type without scalars in hipDNN.
     """
     dense = op.attributes["value"]
     element = element_type_of(op.results[0])

@@ -28,7 +28,7 @@ from hipgraft.transforms.recognition.values import make_window, mode_of, readers
 
 _CONTRACTIONS = ("hipdnn.matmul", "hipdnn.sdpa", "hipdnn.conv_fprop")
 
-# The most ops to look at for one that combines products.
+# Limit on the ops visited in the search for one that combines products.
 _MOST_OPS = 64
 
 _WAIT = 1
@@ -51,17 +51,17 @@ class Member:
 
     @property
     def columns(self) -> int:
-        """N."""
+        """The number of columns, N."""
         return shape_of(self.result)[-1]
 
     @property
     def rows(self) -> int:
-        """M."""
+        """The number of rows, M."""
         return shape_of(self.result)[0]
 
     @property
     def form(self) -> tuple[object, ...]:
-        """What is equal for all products that are joined."""
+        """The properties that all joined products have in common."""
         left, right = self.op.operands
         kinds = element_type_of(right), element_type_of(self.result)
         columns = 0 if self.rows == 1 else self.columns
@@ -69,13 +69,13 @@ class Member:
 
     @property
     def is_viewed(self) -> bool:
-        """Whether views alone read the result, so that no op could share the product's kernel."""
+        """Whether only views read the result: then no op could share the product's kernel."""
         found = readers(self.result)
         return bool(found) and all(reader.name == hipdnn.ViewOp.OP_NAME for reader in found)
 
 
 def member_of(op: ir.Operation) -> Member | None:
-    """Returns the product `op` with its bias; None if it is not one that may be joined."""
+    """Returns the product `op` with its bias; None if it may not be joined."""
     left, right = (shape_of(value) for value in list(op.operands)[:2])
     if len(left) != 2 or len(right) != 2 or (left[0] > 1 and left[0] % MATRIX_ROWS == 0):
         return None
@@ -145,7 +145,7 @@ def _computed_from(ops: Sequence[ir.Operation]) -> set[ir.Operation]:
 
 
 def join(members: Sequence[Member]) -> None:
-    """Replaces products by one, whose result holds the results of all one after the other.
+    """Replaces products by one product, whose result concatenates their results.
 
     The columns of one row are joined; several rows are multiplied by a batch of constants.
     """
@@ -182,7 +182,7 @@ def _joined(matrices: Sequence[Array], axis: int) -> Array:
 
 
 def _as_batch(value: ir.Value) -> ir.Value:
-    """Returns a matrix as a batch of one."""
+    """Views a matrix as a batch of one matrix."""
     base, view = window(value)
     batch = StridedView((1, *view.shape), (0, *view.strides), view.offset)
     if view.covers(shape_of(base)):
@@ -203,7 +203,7 @@ def _is_bias(value: ir.Value, columns: int) -> bool:
 
 def _elements(value: ir.Value) -> Array:
     elements = constant_array(value)
-    assert elements is not None  # as checked before
+    assert elements is not None  # callers have checked this
     return elements
 
 

@@ -49,8 +49,8 @@ class GraphCosts:
         """Returns the groups of least cost, and the costs of these groups.
 
         Args:
-            grouping: groups of all ops of a block; `outlined` and `attributes` of the new groups
-                are those of the first op's old one.
+            grouping: groups of all ops of a block; `outlined` and `attributes` of a new group
+            are those of the old group of its first op.
             free: groups whose ops may be regrouped.
             block: block of the ops.
         """
@@ -74,7 +74,7 @@ class GraphCosts:
         return groups, BlockCosts(self.model, program, numbers, partitioner.times)
 
     def of_block(self, block: Block) -> BlockCosts:
-        """Returns the costs of a block in which each op may share a graph."""
+        """Returns the costs of a block, any op of which may share a graph."""
         units = [((op,), is_compute(op) and len(op.results) > 0) for op in block.ops]
         program, kept = self.reader.read(units, block.returned)
         numbers = {block.ops[unit]: at for at, unit in enumerate(kept)}
@@ -111,9 +111,9 @@ class BlockCosts:
         return graph_time(self._model, self._program, members) if found is None else found
 
     def apart(self, grouping: Grouping) -> list[tuple[ir.Operation, str]]:
-        """Returns the elementwise ops that start a graph although a graph computes an operand.
+        """Returns the elementwise ops that start a graph although another one computes an operand.
 
-        Each has the reason why it is not in that graph.
+        Each op comes with the reason why it is not in the other graph.
         """
         found: list[tuple[ir.Operation, str]] = []
         for group in grouping.groups:
@@ -134,7 +134,7 @@ class BlockCosts:
         return all(op in self._numbers for op in group.ops)
 
     def _reason(self, op: ir.Operation, own: Group, source: Group) -> str:
-        """Returns why an op is not in the graph that computes an operand of it."""
+        """Returns why an op is not in the graph that computes one of its operands."""
         program, number = self._program, self._numbers[op]
         members = self._members(source)
         union = {*members, number}
@@ -181,7 +181,7 @@ def _units(
 ) -> list[tuple[Group, Group]]:
     """Returns single ops that may be regrouped, and the other groups as they are.
 
-    They are in topological order, each with the group that it comes from.
+    The units are in topological order, each with its original group.
     """
     if all(len(group.ops) == 1 for group in grouping.groups):
         return [(group, group) for group in grouping.groups]

@@ -37,7 +37,7 @@ def ranked(value: ir.Value, op: ir.Operation) -> ir.RankedTensorType:
     """Returns the tensor type of `value`.
 
     Raises:
-        PassFailure: it is not a static ranked tensor with elements of whole bytes; located at `op`.
+        PassFailure: `value` is not a static ranked tensor of byte-sized elements; located at `op`.
     """
     if not isinstance(value.type, ir.RankedTensorType):
         raise PassFailure(f"'{op.name}' op expected ranked tensors, found '{value.type}'", op)
@@ -49,7 +49,7 @@ def ranked(value: ir.Value, op: ir.Operation) -> ir.RankedTensorType:
 
 
 def memref_type(tensor: ir.RankedTensorType, layout: StridedView | None = None) -> ir.MemRefType:
-    """Returns the memref type of a tensor; the layout is identity for None or row-major."""
+    """Returns the memref type of a tensor; None and row-major layouts become the identity."""
     if layout is None or layout.is_row_major:
         return ir.MemRefType.get(tensor.shape, tensor.element_type)
     return builders.strided_type(layout.shape, layout.strides, layout.offset, tensor.element_type)
@@ -94,7 +94,7 @@ def _layouts(
 
 
 def same_strides(left: StridedView, right: StridedView) -> bool:
-    """Returns whether two windows of one shape have equal strides, except on unit extents."""
+    """Returns whether two windows of one shape have equal strides, ignoring unit extents."""
     moving = [dim for dim, extent in enumerate(left.shape) if extent != 1]
     return all(left.strides[dim] == right.strides[dim] for dim in moving)
 

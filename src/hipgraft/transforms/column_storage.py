@@ -1,4 +1,4 @@
-"""Stores constants column by column where products of few rows or of bytes read them."""
+"""Stores constants in column-major order for products of few rows or of 8-bit floats."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hipgraft.transforms.recognition.values import make_window, readers
 
 
 def transposable(block: ir.Block, most_bytes: int) -> list[ir.Value]:
-    """Returns the constants, stored by rows, that multiply few rows each, or are floats of 8 bits.
+    """Returns the row-major constants that multiply few rows each, or hold 8-bit floats.
 
-    Kernels read their columns faster. Nothing else may read such a constant, so that it is stored
-    once.
+    Kernels read contiguous columns faster. No other op may read such a constant, because it would
+    then be stored twice.
     """
     found: list[ir.Value] = []
     for op in [op.operation for op in block.operations if op.operation.name == PRODUCT]:
@@ -30,7 +30,7 @@ def transposable(block: ir.Block, most_bytes: int) -> list[ir.Value]:
 
 
 def _reads_columns(op: ir.Operation, right: ir.Value) -> bool:
-    """Whether an op is a product with `right` of few rows, or of floats of 8 bits."""
+    """Whether an op multiplies few rows, or 8-bit floats, by `right`."""
     if op.name != PRODUCT or right not in list(op.operands)[1:2]:
         return False
     bits = bit_width(element_of(right))
@@ -38,7 +38,7 @@ def _reads_columns(op: ir.Operation, right: ir.Value) -> bool:
 
 
 def is_stored_by_rows(value: ir.Value, most_bytes: int | None = None) -> bool:
-    """Whether a value is a constant of floats, matrices, of up to `most_bytes` bytes."""
+    """Whether a value is a constant of float matrices with up to `most_bytes` bytes."""
     made, shape = defining_op(value), shape_of(value)
     if made is None or made.name != "arith.constant" or 1 in shape[-2:]:
         return False
@@ -47,7 +47,7 @@ def is_stored_by_rows(value: ir.Value, most_bytes: int | None = None) -> bool:
 
 
 def store_transposed(right: ir.Value) -> None:
-    """Stores matrices, a constant, column by column."""
+    """Stores a constant of matrices in column-major order."""
     *batch, rows, columns = shape = shape_of(right)
     made = defining_op(right)
     assert made is not None

@@ -39,7 +39,7 @@ def evaluate(ops: Sequence[ir.Operation], values: Sequence[ir.Value]) -> list[ir
     ]
     try:
         device.call(device.load_module(kernel.objects[0]), [], tensors)
-        # Equal tensors share one attribute: a resource is stored once.
+        # Equal tensors share one attribute, so that their resource is stored once.
         made: dict[tuple[ir.Type, bytes], ir.Attribute] = {}
         keys = [
             (value.type, _read(device, tensor))

@@ -1,4 +1,4 @@
-"""Buffers that are copied into parts of others become these parts, so that nothing is copied."""
+"""Elides copies: places a buffer directly in the part of the buffer that it is copied into."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Part:
         return self.buffer == other.buffer and self.start < other.end and other.start < self.end
 
     def inside(self, home: _Part) -> _Part:
-        """The same bytes, where `home` is the place of this part's buffer in another one."""
+        """Returns the same bytes in another buffer, where `home` holds this part's buffer."""
         return _Part(home.buffer, home.start + self.start, home.start + self.end)
 
 
@@ -44,9 +44,9 @@ class _Access:
 def elide_copies(block: ir.Block, state: PassState) -> None:
     """Places buffers in the buffers that they are copied into, and erases the copies.
 
-    A copy goes if its source is a whole buffer that nothing touches afterwards, if nothing touches
-    that part of its target before, and if at most one page more memory is live at once then. Each
-    other copy gets a missed remark.
+    A copy is erased if its source is a whole buffer that no op accesses afterwards, if no op
+    accesses that part of its target before, and if peak memory grows by at most one page. Each
+    remaining copy gets a missed remark.
 
     Args:
         block: device ops on one chain of async tokens.
@@ -73,7 +73,7 @@ class _Buffers:
         self._allocs: dict[int, ir.Operation] = {}
         self._parts: dict[ir.Value, _Part] = {}
         self._accesses: dict[int, list[_Access]] = {}
-        # Read by other ops than device ops, so that they may have unknown aliases.
+        # Buffers that ops other than device ops read: they may have unknown aliases.
         self._escaped: set[int] = set()
         for position, op in enumerate(operations):
             self._visit(position, op)
@@ -157,7 +157,7 @@ def _nbytes(memref: ir.Value) -> int | None:
 
 
 def _viewed(view: ir.Operation, base: _Part) -> _Part:
-    """The part that a `memref.view` shows; all of `base` if its shift or size is not known."""
+    """Returns the part that a `memref.view` shows; all of `base` if shift or size is unknown."""
     shift, size = builders.defining_op(view.operands[1]), _nbytes(view.results[0])
     if shift is None or shift.name != "arith.constant" or size is None:
         return base

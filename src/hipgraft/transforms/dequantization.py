@@ -1,8 +1,8 @@
 """Dequantizes a product's factor in the order in which the product reads it.
 
 A product with few rows reads each element of its right factor once, so its kernel can compute the
-factor from narrower elements, and nothing is stored. Views separate the two: transposes, and
-reshapes of blocks that have a scale each.
+factor from narrower elements without storing it. Views stand between the two: transposes, and
+reshapes of blocks that have one scale each.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LEAST_DEPTH = 256
 
 
 def computes_factor(op: ir.Operation) -> bool:
-    """Returns whether the kernel of an op, a product, may dequantize its right factor."""
+    """Returns whether the kernel of `op`, a product, may dequantize its right factor."""
     if not _has_few_rows(op):
         return False
     factor = op.operands[RIGHT]
@@ -59,12 +59,12 @@ def _is_by_columns(view: StridedView) -> bool:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """An operand that is stored, in the order of the product.
+    """A stored operand, as a window in the order in which the product reads it.
 
     Attributes:
         base: the tensor that the operand is a window on.
         view: the window, with extents of 1 where it is broadcast.
-        blocks: for each dim of the factor, how many elements share one element of the leaf.
+        blocks: for each dim of the factor, how many of its elements share one element of the leaf.
     """
 
     base: ir.Value
@@ -80,7 +80,7 @@ class _Leaf:
 class _Node:
     """An elementwise op, and the values that it reads in the order of the product.
 
-    One of them has all elements of the factor, the others are splats or broadcast.
+    One operand has all elements of the factor; the other operands are splats or broadcast.
     """
 
     op: ir.Operation
@@ -118,7 +118,7 @@ def raise_view(op: ir.Operation) -> bool:
 
 
 def store_columns(op: ir.Operation) -> bool:
-    """Stores the constant that `op`'s factor is dequantized from by columns; whether it was not."""
+    """Stores the constant behind `op`'s factor in column-major order; False if it was already."""
     stored = _narrowest(op.operands[RIGHT])
     if _is_by_columns(window(stored)[1]):
         return False
@@ -166,7 +166,7 @@ def _is_narrower(stored: ir.Value, factor: ir.Value) -> bool:
 
 
 def _read(value: ir.Value, seen: StridedView, shape: Shape) -> _Leaf | _Node:
-    """Returns how to compute a window on a value of, or broadcast to, a shape."""
+    """Returns how to compute a window on a value that has, or broadcasts to, a shape."""
     op = defining_op(value)
     if op is not None and _is_pointwise(op) and shape_of(value) == shape:
         return _Node(op, tuple(_read(each, seen, shape) for each in op.operands))
@@ -174,7 +174,7 @@ def _read(value: ir.Value, seen: StridedView, shape: Shape) -> _Leaf | _Node:
 
 
 def _leaf(value: ir.Value, seen: StridedView, shape: Shape) -> _Leaf:
-    """Returns a window on a stored value of, or broadcast to, a shape."""
+    """Returns a window on a stored value that has, or broadcasts to, a shape."""
     base, own = window(value)
     runs = seen.through_copy(own.expand(shape))
     if runs is None:
@@ -203,7 +203,7 @@ def _blocked(runs: Sequence[tuple[int, int]], extent: int) -> tuple[int, int, in
 
 
 def _build(tree: _Leaf | _Node, shape: Shape) -> ir.Value:
-    """Builds a value of a shape, or one that is broadcast to it."""
+    """Builds a value that has, or broadcasts to, a shape."""
     if isinstance(tree, _Leaf):
         value = make_shown(tree.base, tree.view)
         if tree.is_blocked:

@@ -16,7 +16,7 @@ from hipgraft.transforms.grafting import CompiledGraph, graft
 
 @dataclass(frozen=True)
 class DynamicProgram:
-    """The host program of one function for one target, which precedes the function.
+    """The host program of one function for one target; it is written before the function.
 
     Attributes:
         old: the function, with its constants as its last arguments.

@@ -2,8 +2,8 @@
 
 An op joins a group as long as the group's engine, or a preferred one, accepts the bigger graph. An
 engine with patterns may only accept a graph after more nodes have joined: a convolution with
-bias and activation. Such a group waits; if the nodes never join, the ops that joined in vain are
-held back and the block is grouped again.
+bias and activation. Such a group stays open; if those nodes never join it, the ops that joined in
+vain are held back and the block is grouped again.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class EngineChoice:
 
         Args:
             ops: ops in topological order.
-            held: ops that do not wait for others.
+            held: ops that must be accepted without further ops.
             most: rank of the last engine to try, None for all.
         """
         graph = graph_of_ops(ops, self.type_of)
@@ -250,7 +250,7 @@ class _Policy:
         return f"{engine.name} does not take {names}: {self._options.reason(ordered, engine)}"
 
     def _fuse(self, op: ir.Operation, group: Group, alone: _Choice | None) -> str | None:
-        """Adds an op to a group of such an engine, if one kernel can compute both."""
+        """Adds an op to a group whose engine takes any graph, if one kernel can compute both."""
         current = _choice_of(group)
         if alone != current:
             engine = self._options.engines[current.rank]

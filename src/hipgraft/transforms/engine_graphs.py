@@ -1,4 +1,4 @@
-"""Writes graphs for engines other than hipgraft's own, which a host with hipDNN runs."""
+"""Writes graphs for engines other than hipgraft's own; a host with hipDNN runs them."""
 
 from __future__ import annotations
 

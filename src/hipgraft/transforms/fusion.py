@@ -68,8 +68,8 @@ def _is_shared(value: ir.Value) -> bool:
 def _feeds_reduction(op: ir.Operation) -> bool:
     """Whether a reduction or norm reads the op, directly or through one elementwise op.
 
-    A widening cast counts if one of its users does, any other op only if all of them do. A
-    reduction, which reads once, may be at the end of a longer chain.
+    A widening cast feeds a reduction if one of its users does, any other op only if all users do.
+    A reduction reads its operand once, so a longer chain may lead to it.
     """
     if _leads_to_reduction(op):
         return True
@@ -145,7 +145,7 @@ class FusionPolicy:
         return sorted(found, key=lambda group: group.level, reverse=True)
 
     def declines(self, op: ir.Operation, group: Group) -> str | None:
-        """Returns why `op` cannot join `group`, None if it can."""
+        """Returns why `op` cannot join `group`; None if it can."""
         reason = self._shape_declines(op, group) or self._prologue_declines(op, group)
         if reason is None and not self._shares:
             own = (value for value in op.operands if self._grouping.producer(value) is group)
@@ -215,7 +215,7 @@ class FusionPolicy:
 
 
 def reorders_torch_result(op: ir.Operation) -> bool:
-    """Whether an op is a view of all elements that a torch op computes, in any order."""
+    """Whether an op views all elements of a torch op's result, in any order."""
     if op.name != hipdnn.ViewOp.OP_NAME:
         return False
     base, view = window(op.results[0])
@@ -227,8 +227,8 @@ def reorders_torch_result(op: ir.Operation) -> bool:
 def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> list[Group]:
     """Adds groups without contractions to the kernels of fallbacks, which saves a launch.
 
-    Only torch ops read such an elementwise group, or a group iterates over a tensor that a torch op
-    computes elementwise.
+    A group qualifies if it is elementwise and only torch ops read it, or if it iterates over a
+    tensor that a torch op computes elementwise.
 
     Args:
         groups: some groups of a block.
@@ -283,7 +283,7 @@ def _is_inner_view(op: ir.Operation, members: set[ir.Operation]) -> bool:
 def _depends(
     members: set[ir.Operation], casts: set[ir.Operation], positions: Mapping[ir.Operation, int]
 ) -> bool:
-    """Whether ops depend on the kernel before a cast through an op outside of both."""
+    """Whether ops depend on the kernel before a cast through an op that belongs to neither."""
     ends = casts | {defining_op(cast.operands[0]) for cast in casts}
     first = min(positions[op] for op in ends if op is not None)
     waiting = list(members)

@@ -1,4 +1,4 @@
-"""Converts executables to `gpu.binary` ops, which architectures share if they agree."""
+"""Converts executables to `gpu.binary` ops, which architectures share if their kernels agree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GraftedKernel:
 
     @property
     def schedule(self) -> tuple[object, ...]:
-        """The properties that a host function depends on; targets with equal ones share it."""
+        """The properties that a host function depends on; targets share it if they are equal."""
         return (self.binaries, self.kernel.steps, self.kernel.workspace_size)
 
 
@@ -46,7 +46,7 @@ class CompiledGraph:
         """Returns the kernel for `target`.
 
         Raises:
-            PassFailure: there is none, or it is not a code object for a GPU.
+            PassFailure: `target` has no kernel, or its kernel is not a code object for a GPU.
         """
         kernel = self.kernels.get(target)
         if kernel is None:
@@ -77,7 +77,7 @@ def grouped(targets: Sequence[str], keys: Iterable[object]) -> list[list[str]]:
 
 
 def suffixes(groups: Sequence[Sequence[str]]) -> list[str]:
-    """Returns symbol suffixes: none for the first group, the first target for the others."""
+    """Returns symbol suffixes: none for the first group, the first target for each other group."""
     return [f"_{group[0]}" if position else "" for position, group in enumerate(groups)]
 
 

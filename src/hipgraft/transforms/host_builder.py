@@ -15,7 +15,7 @@ from hipgraft.transforms.global_constants import GlobalConstants
 
 @dataclass(frozen=True)
 class Region:
-    """Memory from `offset` bytes into a buffer to the buffer's end.
+    """The memory from `offset` bytes into a buffer up to its end.
 
     Attributes:
         root: the buffer's memref: of bytes, or of an argument's or global's own type.
@@ -156,8 +156,8 @@ class HostBuilder:
     def fill(self, step: Fill, buffers: Sequence[Region]) -> None:
         """Fills a range of a buffer.
 
-        Upstream lowers `gpu.memset` for 16- and 32-bit words only. A range that does not consist
-        of such words is copied from a constant.
+        Upstream lowers `gpu.memset` for 16- and 32-bit words only. Any other range is
+        copied from a constant.
         """
         region = buffers[step.buffer].at(step.offset)
         unit = _unit(step)

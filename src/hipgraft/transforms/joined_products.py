@@ -1,4 +1,4 @@
-"""Reports which products with a common left factor share a graph, and why others do not."""
+"""Reports which products with a common left factor share a graph, and why the rest do not."""
 
 from __future__ import annotations
 

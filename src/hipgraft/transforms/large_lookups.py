@@ -1,4 +1,4 @@
-"""Finds lookups in tables whose results are large, which run best right before their readers."""
+"""Finds table lookups with large results, which run best right before their readers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hipgraft.ir.element_types import byte_size
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type
 from hipgraft.transforms.torch_to_hipdnn.views import VIEWS
 
-# Lookups, and their operand that has the indices.
+# Lookup ops, and the position of their index operand.
 _LOOKUPS = {"torch.aten.gather": 2, "torch.aten.index_select": 2, "torch.aten.embedding": 1}
 
-# Ops that cost nothing to compute again for each lookup.
+# Ops that are cheap enough to recompute for each lookup.
 _ARITHMETIC = frozenset(
     f"torch.aten.{name}" for name in ("lt.Scalar", "add.Scalar", "where.self", "broadcast_to")
 )
@@ -23,11 +23,11 @@ _LARGE = 1 << 14
 
 
 def separate(block: ir.Block) -> dict[ir.Operation, int]:
-    """Gives each large lookup index arithmetic of its own, and returns the number of their lookup.
+    """Gives each large lookup its own index arithmetic; returns the lookup number of these ops.
 
-    A container computes all that it holds at once. If two lookups share one, for example of the
-    weights of the experts that a router chooses, both results occupy memory before the first is
-    read. Lookups in tensors that other torch ops compute share their kernels instead.
+    A container computes all of its ops at once. If two lookups share a container, for example the
+    lookups of expert weights that a router chooses, both results occupy memory before the first is
+    read. Lookups in tensors that other torch ops compute share the kernels of these ops instead.
     """
     found: dict[ir.Operation, int] = {}
     for number, op in enumerate([op.operation for op in block.operations]):
@@ -55,7 +55,7 @@ def _is_computed(value: ir.Value) -> bool:
 
 
 def _own(value: ir.Value, lookup: ir.Operation, copies: list[ir.Operation]) -> ir.Value:
-    """Returns a copy of cheap index arithmetic for one lookup, made right before it."""
+    """Copies cheap index arithmetic for one lookup, right before the lookup."""
     made = defining_op(value)
     if made is None or made.name not in _CHEAP:
         return value

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# More than the number of any launch.
+# Sorts after the index of any launch.
 _END = 1 << 62
 
 # Longer chains of launches do not move as a whole, so that keys stay short.
@@ -19,7 +19,7 @@ class Launch:
 
     Attributes:
         size: bytes of the results that need memory.
-        reads: the indices of the launches whose results it reads, directly or by views.
+        reads: the indices of the launches whose results the op reads, directly or through views.
         held: whether a result is returned, so that it is live until the end.
     """
 
@@ -29,7 +29,7 @@ class Launch:
 
 
 def most_bytes(launches: Sequence[Launch], order: Sequence[int]) -> int:
-    """Returns the most bytes of results that are live at one launch of an order."""
+    """Returns the peak of live result bytes over the launches of an order."""
     last = {read: number for number in order for read in launches[number].reads}
     live = most = 0
     for number in order:
@@ -43,7 +43,7 @@ def most_bytes(launches: Sequence[Launch], order: Sequence[int]) -> int:
 def late_order(launches: Sequence[Launch]) -> list[int]:
     """Returns an order in which launches run right before their first reader if that saves bytes.
 
-    It does if the results are larger than the operands that nothing reads afterwards.
+    Moving a launch saves bytes if its results are larger than the operands that it reads last.
     """
     # If a launch moves before another launch, its key is that launch's key with its own index
     # inserted before `_END`.

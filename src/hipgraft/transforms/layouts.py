@@ -28,9 +28,9 @@ _WALKERS = frozenset({"hipdnn.pointwise", "hipdnn.resample_fwd", "hipdnn.reducti
 _RANKS = (4, 5)
 
 # Estimated on gfx942 for the convolutions of ResNet-50 with batch 1: a dense 3x3 convolution of
-# 16-bit elements takes 1.3 to 1.9 times as long if its operands are channels first. Those of f32
-# differ by 12 % or less, 1x1 convolutions in both directions. A first layer of 3 channels takes 1.5
-# times as long if its image is channels last.
+# 16-bit elements takes 1.3 to 1.9 times as long if its operands are channels first. In f32 they
+# differ by 12 % or less; 1x1 convolutions differ in both directions. A first layer of 3 channels
+# takes 1.5 times as long if its image is channels last.
 _EXTRA = 0.6
 _NARROW_BITS = 16
 _LEAST_CHANNELS = 16
@@ -100,7 +100,7 @@ class LayoutCosts:
         return found
 
     def _image(self, graph: hipdnn.GraphOp) -> _Image | None:
-        """Returns the image that a graph with a convolution reads, if it does not compute it."""
+        """Returns the image that a convolution's graph reads; None if the graph computes it."""
         ops = [op.operation for op in graph.body.operations][:-1]
         anchor = _anchor(graph)
         read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
@@ -133,7 +133,7 @@ class LayoutCosts:
         """Adds the costs of one graph."""
         if image is not None and image.value in free:
             cut.add(image.value, first=image.first, last=image.last)
-        # A convolution may write another order than it reads, but not read an addend in another.
+        # A convolution may write another order than it reads; addends have the order of the result.
         tensors = [
             value
             for value in (*graph.outputs, *graph.inputs)
@@ -169,12 +169,12 @@ def _anchor(graph: hipdnn.GraphOp) -> ir.Operation | None:
 
 
 def has_layouts(shape: Sequence[int]) -> bool:
-    """Returns whether a tensor has channels and positions, so that their order is of importance."""
+    """Returns whether a tensor has both channels and positions, so that their order matters."""
     return len(shape) in _RANKS and shape[1] > 1 and prod(shape[2:]) > 1
 
 
 def is_permutable(weights: ir.Value) -> bool:
-    """Returns whether filters are a constant, whose elements can be stored in another order."""
+    """Returns whether filters are a constant, so that they can be stored in another order."""
     owner = defining_op(weights)
     return owner is not None and owner.name == "arith.constant"
 
@@ -216,7 +216,7 @@ def _is_taken(graph: hipdnn.GraphOp, is_view: bool) -> bool:
 
 
 class LayoutAssigner:
-    """Stores tensors and filters channels last; each constant is stored once more at most."""
+    """Stores tensors and filters channels last; stores each constant at most once more."""
 
     def __init__(self) -> None:
         self._filters: dict[ir.Attribute, ir.Attribute] = {}
@@ -232,7 +232,7 @@ class LayoutAssigner:
             if op.name == hipdnn.ViewOp.OP_NAME:
                 _, view = window(op.results[0])
                 moved = view.on_copied(stored)
-                assert moved is not None  # or the layout would be fixed
+                assert moved is not None  # otherwise the layout would be fixed
                 shown = hipdnn.ViewOp(op)
                 shown.strides, shown.offset = list(moved.strides), moved.offset
                 for reader in readers(op.results[0]):
@@ -284,14 +284,14 @@ def _permuted(op: ir.Operation) -> ir.Attribute:
 class LayoutCut:
     """Tensors, the costs of their layouts, and the costs of pairs with different layouts.
 
-    The cut of least cost separates those that are channels last from the others. Costs are whole
+    The minimum cut separates channels-last tensors from channels-first ones. Costs are whole
     numbers, so that the result does not depend on the order of additions.
     """
 
     _LAST, _FIRST = "last", "first"
 
     def __init__(self) -> None:
-        import networkx as nx  # few programs need it, and it takes a while to import
+        import networkx as nx  # few programs need it, and it is slow to import
 
         self._cut: Any = nx.minimum_cut
         self._graph: Any = nx.DiGraph()

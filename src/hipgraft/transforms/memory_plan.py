@@ -32,7 +32,7 @@ class MemoryPlan:
     Attributes:
         offsets: offsets in bytes, in the order of the intervals.
         size: size of the arena in bytes.
-        lower_bound: most bytes that are live at one step, not rounded; no plan is smaller.
+        lower_bound: most bytes that are live at one step, before rounding; no plan is smaller.
         unplanned: size in bytes without sharing.
     """
 
@@ -55,8 +55,8 @@ _ORDERS: tuple[_Order, ...] = (
     lambda one: (-one.last, -one.size),
 )
 
-_EXACT_UP_TO = 7  # buffers; their orders are tried in well under a second
-_MOST_MOVES = 2000  # where no order above is best; the models of the benchmarks need at most 300
+_EXACT_UP_TO = 7  # buffers; trying all of their orders takes well under a second
+_MOST_MOVES = 2000  # moves if no order above is optimal; the benchmarks' models need at most 300
 
 
 def plan_memory(intervals: Sequence[Interval], alignment: int = DEFAULT_ALIGNMENT) -> MemoryPlan:

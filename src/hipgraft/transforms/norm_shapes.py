@@ -37,7 +37,7 @@ def parameters(op: ir.Operation, rank: int) -> list[tuple[ir.Value, StridedView]
         if len(view.shape) == own:
             dims = _without_leading_ones(view.shape)
             reshaped = view.reshape((*[1] * (rank - len(dims)), *dims))
-            assert reshaped is not None  # as only dims of extent 1 change
+            assert reshaped is not None  # because only dims of extent 1 change
             view = reshaped
         found.append((base, view))
     return found

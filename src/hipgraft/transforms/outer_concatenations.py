@@ -20,7 +20,7 @@ from hipgraft.transforms.outlining import set_operand_layouts
 from hipgraft.transforms.recognition.values import make_window, readers, window
 from hipgraft.transforms.written_order import order_for
 
-# Kernels access these without delay in any order, in less time than a launch takes.
+# Accessing tensors up to this size in any order takes a kernel less time than a launch.
 _MOST_BYTES = 1 << 18
 
 # Ops whose kernels read operands in any order. Convolutions need a certain order.
@@ -40,7 +40,7 @@ _BODY = (
 
 @dataclass(frozen=True)
 class Concatenation:
-    """A fallback that only concatenates its operands, along another dim than the outermost.
+    """A fallback that only concatenates its operands, along a dim other than the outermost one.
 
     Attributes:
         container: the fallback.
@@ -54,7 +54,7 @@ class Concatenation:
 
     @property
     def order(self) -> list[int]:
-        """The dims of the tensors, that of the concatenation first."""
+        """The dims of the tensors, the concatenated dim first."""
         rank = len(shape_of(self.container.outputs[0]))
         return [self.dim, *(dim for dim in range(rank) if dim != self.dim)]
 

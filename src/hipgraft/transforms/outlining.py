@@ -28,7 +28,7 @@ class Group:
         ops: members in block order.
         level: number above the level of every group that this one reads.
         is_read: whether another group reads a result of this one.
-        outlined: whether it becomes a container.
+        outlined: whether the group becomes a container.
         attributes: data of the policy.
     """
 
@@ -78,7 +78,7 @@ class Grouping:
         return group
 
     def set_apart(self, op: ir.Operation, *, outlined: bool) -> Group:
-        """Puts `op` into a new group, for use before any group is joined or merged."""
+        """Puts `op` into a new group; must be called before any group is joined or merged."""
         group = Group([op], outlined=outlined)
         self.groups.append(group)
         for result in op.results:
@@ -87,7 +87,7 @@ class Grouping:
 
     def can_join(self, op: ir.Operation, group: Group) -> bool:
         """Whether `op` can join `group` without making a cycle."""
-        # A group without readers can still be raised above every group that the op reads.
+        # The level of a group without readers can still be raised above those of the op's operands.
         return not group.is_read or self._highest_input(op, group) < group.level
 
     def join(self, op: ir.Operation, group: Group) -> None:
@@ -173,7 +173,7 @@ def _erase(block: ir.Block, replaced: set[ir.Operation]) -> None:
 
 
 def topological(grouping: Grouping) -> list[Group]:
-    """Returns groups in topological order, those with the earliest first op first."""
+    """Returns groups in topological order; ties go to the group with the earliest first op."""
     position = {group: index for index, group in enumerate(grouping.groups)}
     readers: dict[Group, set[Group]] = {group: set() for group in grouping.groups}
     waiting: dict[Group, int] = dict.fromkeys(grouping.groups, 0)
@@ -200,7 +200,7 @@ def _sources(group: Group, grouping: Grouping) -> set[Group]:
 
 
 def boundary(group: Group, reads: Reads) -> tuple[list[ir.Value], list[ir.Value]]:
-    """Returns the values that a group reads from outside, and those that are read outside."""
+    """Returns the values that a group reads from outside, and its values that are read outside."""
     made = {result for op in group.ops for result in op.results}
     inputs = dict.fromkeys(
         operand

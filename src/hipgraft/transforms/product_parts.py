@@ -1,4 +1,4 @@
-"""Splits products by columns, as those of an LSTM's gates, so that their kernel combines them."""
+"""Splits products by columns, as of an LSTM's gates, so that one kernel combines the parts."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _only_pointwise(value: ir.Value) -> ir.Operation | None:
 
 
 def _is_by_column(op: ir.Operation, shape: tuple[int, ...]) -> bool:
-    """Whether an elementwise op computes each column of a matrix from that of its operands."""
+    """Whether an elementwise op computes each column from the same column of its operands."""
     if op.name != hipdnn.PointwiseOp.OP_NAME or mode_of(op) == "gen_index":
         return False
     is_matrix = all(len(shape_of(value)) == 2 for value in op.operands)
@@ -131,7 +131,7 @@ def _width(view: ir.Operation, columns: int) -> int:
 
 
 def _within_part(seen: StridedView, columns: int, width: int) -> StridedView:
-    """Returns a window on all columns as a window on the part that holds it."""
+    """Converts a window on all columns to a window on the part that contains it."""
     strides = tuple(step // columns * width if step >= columns else step for step in seen.strides)
     return StridedView(seen.shape, strides, seen.offset // columns * width)
 

@@ -34,7 +34,7 @@ def compute_ops(container: ir.Operation) -> list[ir.Operation]:
 
 
 def can_split(container: ir.Operation) -> bool:
-    """Whether a container has two ops to separate, or an op and a large constant.
+    """Whether a container has two compute ops, or an op and a large constant, to separate.
 
     Each result must be a distinct value that an op computes. Ragged tensors stay in the graph that
     has their batch offsets. Ops of rocMLIR's dialect have containers of their own.
@@ -172,7 +172,7 @@ def _roots(value: ir.Value) -> Iterator[ir.Value]:
 
 
 def _root(value: ir.Value) -> ir.Value:
-    """Returns the value that a yielded value was before casts."""
+    """Returns the value of which a yielded value is a cast."""
     return next(_roots(value), value)
 
 

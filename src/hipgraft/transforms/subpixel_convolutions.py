@@ -2,9 +2,9 @@
 
 With stride `s` and padding `p`, `dx[s * q + f]` is the sum over `t` of the products of `dy[q + t]`
 and `w[f + p - s * t]`. So all phases `f` of `dx` are the channels of one convolution of `dy`, whose
-filters are elements of `w` and zeros. The spread images that the definition convolves, with zeros
-between the elements of `dy`, are not needed: 3x3 elements of `dy` take the place of 4x4 windows
-with stride 2 and padding 1. (W. Shi et al., "Is the deconvolution layer the same as a convolutional
+filters are elements of `w` and zeros. This avoids the zero-dilated
+images of the definition: 3x3 elements of `dy` take the place of 4x4 windows with stride 2 and
+padding 1. (W. Shi et al., "Is the deconvolution layer the same as a convolutional
 layer?", 2016.)
 """
 
@@ -53,7 +53,7 @@ class SubpixelConvolution:
 
 
 def subpixel_convolution(op: hipdnn.ConvDgradOp, most_bytes: int) -> SubpixelConvolution | None:
-    """Returns the convolution to compute instead of `op`; None if its filters are not constant.
+    """Returns the convolution that replaces `op`; None if the filters of `op` are not constant.
 
     Raises:
         Declined: there is no such convolution, or `op` takes less time.

@@ -167,7 +167,7 @@ class TensorBuilder:
         return whole.through(whole.view.expand(computed)).reshape(shape)
 
     def copied(self, tensor: Tensor) -> Tensor:
-        """Returns the window's elements row-major: a constant, or an identity op, once each."""
+        """Copies the window's elements row-major, by a constant or an identity op; copies once."""
         key = (tensor.base, tensor.view)
         if key not in self._copies:
             self._copies[key] = self._whole(self._copy(tensor))

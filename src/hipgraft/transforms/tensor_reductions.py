@@ -17,8 +17,8 @@ def reduce(
 ) -> Tensor:
     """Emits `hipdnn.reduction` over `dims`, which stay as unit dimensions.
 
-    hipDNN reduces at least two elements. A single element is its own reduction; norms take its
-    magnitude.
+    hipDNN reduces at least two elements. The reduction of a single element is that element; norms
+    take its magnitude.
     """
     if math.prod(tensor.shape[dim] for dim in dims) == 1:
         return _single(builder, mode, tensor, element)

@@ -1,6 +1,6 @@
 """Adds host functions that select among a program's variants by the shapes of their arguments.
 
-They only contain upstream ops, so that a program linked with a host program calls one function.
+These functions contain only upstream ops, so that a linked program calls a single function.
 hipgraft's runtimes do the selection themselves, to report shapes that fit no variant as errors.
 """
 

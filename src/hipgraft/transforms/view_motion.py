@@ -2,7 +2,7 @@
 
 A view of a whole tensor in another order separates an elementwise op from its producer. The
 op can also be computed in the tensor's own shape, with views of its other operands and of its
-result. So can a reduction of the same dimensions in another order, or with others of extent 1.
+result. The same holds for a reduction whose dimensions are reordered or padded by unit extents.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _in_shape(op: ir.Operation, shape: Shape, made: Mapping[ir.Value, ir.Value])
         if value not in made:
             base, own = window(value)
             view = own.expand(shape_of(op.results[0])).reshape(shape)
-            assert view is not None  # as only dimensions of extent 1 change
+            assert view is not None  # because only dimensions of extent 1 change
             shown[value] = base, view
     narrowed = {value: (base, _narrowed(view)) for value, (base, view) in shown.items()}
     ranks = [len(view.shape) for _, view in narrowed.values()]
@@ -174,7 +174,7 @@ def _in_shape(op: ir.Operation, shape: Shape, made: Mapping[ir.Value, ir.Value])
 def _feeds_contraction(value: ir.Value) -> bool:
     """Whether a value is read by elementwise ops alone, the last of which a contraction reads.
 
-    They do not share its kernel, but may share that of the value's producer.
+    These ops do not share the contraction's kernel, but may share that of the value's producer.
     """
     is_computed = False
     while len(found := readers(value)) == 1 and found[0].name in ELEMENTWISE:
@@ -326,7 +326,7 @@ def _moved(op: ir.Operation, viewed: _Viewed) -> ir.Operation:
 
 
 def _same_dims(view: StridedView, shape: Shape) -> list[int | None]:
-    """Returns the dimension of a row-major tensor that each dimension of a view of it shows.
+    """Maps each dimension of a view to the dimension of the row-major tensor that it shows.
 
     The list has None for dimensions of extent 1, and is empty if others are split or joined.
     """

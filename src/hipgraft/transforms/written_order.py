@@ -1,4 +1,4 @@
-"""Lets containers write their results in the order in which these are read."""
+"""Lets containers write results in the order in which their readers read them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _stored(producer: hipdnn.ContainerOp, result: ir.Value) -> StridedView:
 
 
 def _is_by_element(value: ir.Value) -> bool:
-    """Whether a fallback computes each element of a result separately, so in any order."""
+    """Whether a fallback computes each element of a result independently, hence in any order."""
     container = hipdnn.FallbackOp(cast(ir.OpView, value.owner).operation)
     terminator = list(container.body.operations)[-1]
     cast_op = defining_op(terminator.operands[ir.OpResult(value).result_number])

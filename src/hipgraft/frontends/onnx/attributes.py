@@ -1,4 +1,4 @@
-"""Finds attributes whose values ONNX does not define, which libraries read in their own way."""
+"""Finds attributes with values that ONNX does not define and libraries interpret differently."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 def invalid_attribute(node: onnx.NodeProto) -> str:
-    """Returns what is wrong with an attribute of an operator of ONNX's own; empty if nothing is."""
+    """Returns the fault in an attribute of one of ONNX's own operators; empty if there is none."""
     for attribute in node.attribute:
         fault = _fault(node.op_type, attribute)
         if fault:
@@ -27,7 +27,7 @@ def invalid_attribute(node: onnx.NodeProto) -> str:
 
 def _fault(op_type: str, attribute: onnx.AttributeProto) -> str:
     """Returns the value of an attribute and the rule that it breaks, if it breaks one."""
-    if attribute.ref_attr_name:  # a function's node takes it from the caller
+    if attribute.ref_attr_name:  # a node in a function takes the attribute from the caller
         return ""
     if attribute.name in _FLAGS and attribute.i not in (0, 1):
         return f"{attribute.i}, which is neither 0 nor 1"

@@ -22,8 +22,8 @@ def node_and_message(error: Exception) -> tuple[str, str]:
             fail, the checker the first one.
 
     Returns:
-        The name of the first node, or its operator if it has none, empty if none is named; the
-        message on one line.
+        The name of the first node, its operator if it has no name, or an empty text if the error
+        names no node; and the message on one line.
     """
     lines = [line.strip() for line in str(error).splitlines()]
     said = " ".join(line for line in lines if line) or type(error).__name__

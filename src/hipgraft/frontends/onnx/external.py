@@ -1,4 +1,4 @@
-"""Maps tensors of an ONNX model whose data is external; it never reads them as a whole."""
+"""Maps an ONNX model's tensors with external data into memory, without reading them as a whole."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def location_of(tensor: TensorProto, model: Path) -> Place:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not a file below the model's directory, or is shorter than the tensor.
+        ValueError: the path is no file below the model's directory, or the file is too short.
     """
     info, nbytes = ExternalDataInfo(tensor), external_bytes(tensor)
     root = model.parent.resolve()

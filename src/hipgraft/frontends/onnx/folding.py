@@ -95,7 +95,7 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
 
 
 def decisive_values(graph: onnx.GraphProto) -> set[str]:
-    """Returns the constant values that determine sizes of other values, and these other values."""
+    """Returns the constants that determine the sizes of other values, and these other values."""
     constant = {tensor.name for tensor in graph.initializer} | {""}
     folds: list[NodeProto] = []
     for node in graph.node:
@@ -119,7 +119,7 @@ def small_constants(
     Args:
         graph: a graph.
         opaque: names of initialisers whose data is not available.
-        decisive: names of initialisers that may be larger than others.
+        decisive: names of initialisers to which a higher size limit applies.
 
     Raises:
         HipgraftError: the data of an initialiser does not fit its shape.
@@ -183,7 +183,7 @@ def _evaluate(
     operands = {name: constants[name] for name in inputs}
     if any(
         _has_nan(array) for array in operands.values()
-    ):  # implementations rank them in different ways
+    ):  # implementations order these in different ways
         return None
     return evaluate(node, operands, model, most_elements=most_elements)
 
@@ -193,7 +193,7 @@ def _has_nan(array: np.ndarray) -> bool:
 
 
 def _tell_results(graph: onnx.GraphProto, values: Mapping[str, np.ndarray]) -> None:
-    """Declares the shapes of results that are constants: none is inferred."""
+    """Declares the shapes of constant results, which ONNX does not infer."""
     for result in graph.output:
         if result.name in values:
             array = values[result.name]
@@ -249,7 +249,7 @@ def evaluate(
         [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in outputs],
     )
     single = onnx.helper.make_model(graph, opset_imports=model.opset_import)
-    # NumPy rounds each partial sum of 16 bits, which may also overflow.
+    # NumPy rounds each partial sum to 16 bits, which may also overflow.
     narrow = [one.dtype for one in inputs.values() if one.dtype in _NARROW]
     is_wide = bool(narrow) and node.op_type in _SUMS
     operands = {

@@ -1,4 +1,4 @@
-"""Imports an ONNX model into the torch dialect, weights as resources and small ones inline."""
+"""Imports an ONNX model into the torch dialect; large weights are resources, small ones inline."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Constants(onnx_importer.ContextCache):
 
     Args:
         context: context of the attributes.
-        resources: existing resources by type and elements, so that equal ones are created once.
+        resources: existing resources by type and elements, so that equal constants share one.
         model: file of the model.
     """
 
@@ -57,7 +57,7 @@ class _Constants(onnx_importer.ContextCache):
         tensor_type = self.tensor_proto_to_builtin_type(tp)
         if array.size == 0:
             return ir.Attribute.parse(f"dense<> : {tensor_type}")
-        # A reader of a resource of booleans may expect bits or bytes; elements are unambiguous.
+        # Readers of a boolean resource may expect bits or bytes; inline elements are unambiguous.
         if array.size <= _INLINE_ELEMENTS or array.dtype == np.bool_:
             bits = array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array
             return ir.DenseElementsAttr.get(bits, type=tensor_type)

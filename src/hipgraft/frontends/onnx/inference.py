@@ -1,4 +1,4 @@
-"""Infers the types of a model's values, also those that ONNX does not infer."""
+"""Infers the types of a model's values, including types that ONNX does not infer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _inferred(model: onnx.ModelProto, **options: bool) -> onnx.ModelProto:
 
 
 def infer_strictly(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Returns the model with the types of its values, and with extents that it computes.
+    """Returns the model with the types of its values, including extents that the model computes.
 
     Raises:
         shape_inference.InferenceError: the types are contradictory or too large.
@@ -74,7 +74,7 @@ def _is_typed(kind: TypeProto) -> bool:
 
 
 def _tell_types(graph: onnx.GraphProto) -> bool:
-    """Adds the types that ONNX does not infer; returns whether there are any."""
+    """Adds types that ONNX does not infer; returns whether it added any."""
     values = [*graph.input, *graph.value_info, *graph.output]
     types = {value.name: value.type for value in values if _is_typed(value.type)}
     for tensor in graph.initializer:

@@ -1,7 +1,7 @@
-"""Keeps the weights inside of a large ONNX file unread, by parsing its wire format.
+"""Parses the wire format of a large ONNX file, so that its weights are not read.
 
-protobuf copies all data that it parses. Here it only gets the data around the weights, and each
-weight becomes external data in the model's own file.
+protobuf copies all data that it parses. This parser passes it only the data around the weights,
+and turns each weight into external data in the model's own file.
 """
 
 from __future__ import annotations

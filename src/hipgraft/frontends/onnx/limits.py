@@ -18,7 +18,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 try:
     import resource
-except ImportError:  # no POSIX system: there are no limits
+except ImportError:  # not a POSIX system: no limits are available
     resource = None
 
 MOST_MEMORY = 1 << 30
@@ -28,7 +28,7 @@ _MOST_NODES = 1 << 20  # limit for a graph with inlined functions
 
 
 class TooMuchMemoryError(Exception):
-    """A library requested more memory than `memory_limit` allows."""
+    """Raised if a library requests more memory than `memory_limit` allows."""
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def memory_limit(nbytes: int = MOST_MEMORY) -> Generator[None, None, None]:
     """Fails if the body needs `nbytes` more memory than the process uses now.
 
     Raises:
-        TooMuchMemoryError: it does.
+        TooMuchMemoryError: the body needs more.
     """
     now = _address_space()
     if resource is None or not now:
@@ -67,7 +67,7 @@ def check_functions(model: onnx.ModelProto, path: Path) -> None:
     """Checks the size of the graph after its functions are inlined.
 
     Raises:
-        HipgraftError: it is too large, or a function calls itself.
+        HipgraftError: the graph is too large, or a function calls itself.
     """
     functions = {(one.domain, one.name): one for one in model.functions}
     sizes: dict[tuple[str, str], int] = {}
@@ -94,7 +94,7 @@ def check_opset(model: onnx.ModelProto, path: Path) -> None:
     """Checks that the opset version is supported.
 
     Raises:
-        HipgraftError: it is newer, so that the same names may have another meaning.
+        HipgraftError: the version is newer, so that the same names may have other meanings.
     """
     newest = onnx.defs.onnx_opset_version()
     for opset in model.opset_import:
@@ -121,7 +121,7 @@ def check_inference(model: onnx.ModelProto) -> None:
     """Checks that ONNX can infer the types of a model.
 
     Raises:
-        InferenceError: the process that tries it is lost, or its memory would be.
+        InferenceError: inference crashes the process that tries it, or exceeds its memory.
     """
     nodes = [*model.graph.node, *(node for one in model.functions for node in one.node)]
     if not any(map(_is_fragile, nested(nodes))):
@@ -167,7 +167,7 @@ def _check_norm_axes(model: onnx.ModelProto) -> None:
 def _is_fragile(node: onnx.NodeProto) -> bool:
     """Whether inference of ONNX 1.23 may end the process at a malformed node.
 
-    These operators were found by modified operands, attributes and results of the models in
+    These operators were found by modifying operands, attributes and results of the models in
     ONNX's node suite.
     """
     if node.op_type == "Split":

@@ -88,7 +88,7 @@ def read_model(
     _place_contributed(model)
     _spell_defaults(model)
     _check_operators(model, path)
-    _check_attributes(model, path)  # before inference, which crashes at some
+    _check_attributes(model, path)  # before inference, which crashes on some of these
     weights = _set_aside_weights(model)
     _load_external_data(model, weights.values(), path)
     try:
@@ -100,7 +100,7 @@ def read_model(
         _fix_input_shapes(model, path, shapes or {}, dims or {}, dynamic)
         with memory_limit():
             model = inliner.inline_local_functions(model)
-        _check_attributes(model, path)  # those of functions, too
+        _check_attributes(model, path)  # including the nodes of functions
         model = _upgraded(model, path)
         _name_nodes(model, path)
         _note_elements(model, weights)
@@ -335,7 +335,7 @@ def _upgraded(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
 
 
 def _name_nodes(model: onnx.ModelProto, path: Path) -> None:
-    """Gives each node the name that the importer makes its location: file, name and operator."""
+    """Names each node for the location that the importer makes of it: file, name and operator."""
     for index, node in enumerate(model.graph.node):
         name = node.name or f"{node.op_type}_{index}"
         operator = "" if node.op_type.lower() in name.lower() else f" ({node.op_type})"
@@ -374,7 +374,7 @@ def _infer_and_fold(
 def _forget_symbolic_shapes(graph: onnx.GraphProto) -> None:
     """Removes unknown and symbolic shapes, which inference would keep although folding finds them.
 
-    Those of results are declared where the results are; inference does not change others.
+    Shapes of results are declared with the results; inference does not change other shapes.
     """
     results = {value.name for value in graph.output}
     for value in list(graph.value_info):

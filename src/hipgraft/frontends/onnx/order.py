@@ -1,4 +1,4 @@
-"""The order of the nodes of a graph, and their operands."""
+"""Sorts the nodes of a graph, and finds the values that they read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def names_read(node: NodeProto) -> Iterator[str]:
 
 
 def drop_dead_nodes(graph: GraphProto) -> None:
-    """Removes the nodes of which no result is read, in place."""
+    """Removes, in place, the nodes whose results no other node reads."""
     used = {value.name for value in graph.output}
     kept: list[NodeProto] = []
     for node in reversed(graph.node):

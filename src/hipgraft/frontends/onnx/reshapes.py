@@ -1,7 +1,7 @@
 """Makes shape operands of reshapes constant if only extents of the input vary.
 
-Exporters compute them, such as `[Shape(x)[0], Shape(x)[1], -1, 12]`. Compilers cannot evaluate a
--1 among computed numbers; the constant `[0, 0, 4, 12]` is the same shape.
+Exporters compute shapes such as `[Shape(x)[0], Shape(x)[1], -1, 12]`. Compilers cannot evaluate a
+-1 among computed numbers; the constant `[0, 0, 4, 12]` gives the same shape.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def settle_scales(
     opaque: Collection[str],
     infer: Callable[[onnx.ModelProto], onnx.ModelProto],
 ) -> None:
-    """Gives such `Resize` nodes sizes, in place.
+    """Replaces scales of `Resize` nodes that would be rounded down too far by sizes, in place.
 
     Args:
         model: model of opset 11 or later.
@@ -39,8 +39,8 @@ def settle_scales(
                 name = f"{node.output[0]}_sizes"
                 model.graph.initializer.append(numpy_helper.from_array(sizes, name))
                 node.input[2:] = ["", name]
-                _forget_shapes(model.graph)  # as they followed from the scales
-                break  # the extents of later nodes may follow from these
+                _forget_shapes(model.graph)  # because they followed from the scales
+                break  # the extents of later nodes may follow from the new sizes
         else:
             return
 

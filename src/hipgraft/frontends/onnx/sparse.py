@@ -1,4 +1,4 @@
-"""Stores sparse constants as dense ones, which all that follows reads."""
+"""Converts sparse constants to dense ones, which the rest of the frontend reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def make_dense(graph: onnx.GraphProto) -> None:
     """Replaces the sparse initialisers and constants of a graph and its bodies, in place.
 
     Raises:
-        HipgraftError: one is malformed or has too many elements.
+        HipgraftError: a sparse tensor is malformed or has too many elements.
     """
     graph.initializer.extend(_dense(one) for one in graph.sparse_initializer)
     del graph.sparse_initializer[:]

@@ -21,7 +21,7 @@ from hipgraft.ir.torch_dialect import (
 
 
 def make_torch_ops(module: ir.Module) -> None:
-    """Replaces such operators of an import in place."""
+    """Replaces, in place, the imported operators that torch-mlir cannot convert."""
     for op in [op for op in ir_io.walk(module.operation) if op.name == "torch.operator"]:
         form = _FORMS.get(ir.StringAttr(op.attributes["name"]).value)
         if form is None:
@@ -67,7 +67,7 @@ _EXTREMA = {"max": "amax", "min": "amin"}
 
 
 def _scatter(op: ir.Operation) -> ir.Value | None:
-    """Converts `(x, indices, updates)` with the largest or the smallest update."""
+    """Converts a scatter `(x, indices, updates)` that keeps the largest or the smallest update."""
     named = op.attributes["torch.onnx.reduction"] if _has(op, "reduction") else None
     reduction = _EXTREMA.get(ir.StringAttr(named).value) if named is not None else None
     x, indices, updates = op.operands

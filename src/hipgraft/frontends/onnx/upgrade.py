@@ -45,7 +45,7 @@ def upgrade(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
     """
     for node in (node for graph in _graphs(model.graph) for node in graph.node):
         if node.op_type == "Scan" and opset < _SCAN_WITHOUT_BATCH:
-            # The converter keeps its operands, whose meaning would change.
+            # The converter keeps the node's operands, whose meaning would change.
             raise RefusedNode(node, f"of opset {opset} is not supported; convert the model")
     for graph in _graphs(model.graph):
         _broadcast_statistics(graph)
@@ -66,14 +66,14 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
-            # A graph that is read and changed is there from then on, in attributes of other types.
+            # Accessing the graph of an attribute of another type would create it.
             inner = [attribute.g] if attribute.HasField("g") else []
             for one in (*inner, *attribute.graphs):
                 yield from _graphs(one)
 
 
 def _broadcast_statistics(graph: onnx.GraphProto) -> None:
-    """Writes batch norms with statistics for each element, which the converter refuses."""
+    """Expands batch norms with statistics per element, which the converter rejects."""
     nodes = list(graph.node)
     del graph.node[:]
     for node in nodes:

@@ -47,7 +47,7 @@ def read_each(models: Sequence[tuple[Path, Extents]], context: ir.Context) -> ir
     """Returns models of static shapes as the variants of one program.
 
     Args:
-        models: their files, and the extents that name each variant; empty for a sole model.
+        models: model files, each with the extents that name its variant; empty for a sole model.
         context: context to build in.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Arithmetic on pairs of real tensors, which represent complex ones."""
+"""Implements complex arithmetic on pairs of real tensors."""
 
 from __future__ import annotations
 

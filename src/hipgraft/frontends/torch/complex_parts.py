@@ -48,7 +48,7 @@ def _is_complex(node: Any) -> bool:
 
 
 def _state(program: Any, node: Any) -> Parts:
-    """Makes a complex constant a real one `[..., 2]`, and selects its parts."""
+    """Converts a complex constant to a real one `[..., 2]`, and selects its parts."""
     signature = program.graph_signature
     name = {
         **signature.inputs_to_parameters,

@@ -30,7 +30,7 @@ _REAL = {
 
 
 def _each(compute: _Rule) -> _Rule:
-    """Returns the rule of an op that is linear in its first operand: it computes on both parts."""
+    """Returns the rule of an op that is linear in its first operand: the op runs on both parts."""
 
     def on_parts(first: Any, *others: Any, **options: Any) -> Any:
         if isinstance(first, list):

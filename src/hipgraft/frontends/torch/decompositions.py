@@ -1,7 +1,7 @@
 """Selects the PyTorch ops to decompose before import, and their decompositions.
 
-PyTorch has decompositions of most ops. Those of ops that hipgraft converts are omitted at first,
-because hipDNN has an op for them; if a graph then does not compile, they are used, too.
+PyTorch decomposes most ops. Decompositions of ops that hipgraft converts are omitted at first,
+because hipDNN has an op for them; if the graph does not compile without them, they are used, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Decompositions = Mapping[Any, Callable[..., Any]]
 
 
 def all_decompositions() -> Decompositions:
-    """Returns the decompositions to ops most of which torch-mlir and IREE support."""
+    """Returns the decompositions to ops that torch-mlir and IREE mostly support."""
     return {**_all(), **quantized_decompositions()}
 
 
@@ -54,7 +54,7 @@ def _stays(op: Any, context: ir.Context) -> bool:
 
 
 def native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
-    """Decomposes dropout to the mask that PyTorch's own kernel for CPUs draws."""
+    """Decomposes dropout, and draws the mask as PyTorch's own CPU kernel does."""
     if not train or p == 0:
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
     if p == 1:
@@ -66,7 +66,7 @@ def native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
 def as_strided_scatter(
     x: Any, source: Any, size: Any, strides: Any, offset: int | None = None
 ) -> Any:
-    """Replaces the elements of a row-major tensor at certain offsets of its memory."""
+    """Replaces the elements at strided offsets in the memory of a row-major tensor."""
     if not x.is_contiguous() or x.storage_offset():
         return NotImplemented
     places = torch.full((), offset or 0, device=x.device, dtype=torch.int64)
@@ -283,7 +283,7 @@ def _on_lists() -> dict[Any, Callable[..., Any]]:
     return found
 
 
-# Releases before 2.13 lack it.
+# Releases before 2.13 lack this op.
 _PRIMS = {torch.ops.prims.fma.default: multiply_add} if hasattr(torch.ops.prims, "fma") else {}
 
 _OWN: Decompositions = {

@@ -1,4 +1,4 @@
-"""Computes Fourier transforms of pairs of real tensors as products with matrices of cosines."""
+"""Computes Fourier transforms of real and imaginary parts as products with cosine matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _factors(rows: int, columns: int, count: int, sign: int, like: Any) -> Parts
     row, column = (torch.arange(one, device=like.device) for one in (rows, columns))
     turn = row.unsqueeze(-1) * column % count
     angle = turn.to(like.dtype) * (2 * pi / count)
-    # Exact zeros keep real results real, and the signs of their angles.
+    # Exact zeros keep real results real, and preserve the signs of their angles.
     cosine = torch.where(4 * turn % (2 * count) == count, 0.0, angle.cos())
     sine = torch.where(2 * turn % count == 0, 0.0, angle.sin())
     return Parts(cosine, sine * sign)
@@ -102,7 +102,7 @@ def _dims(x: Any, sizes: Sequence[int] | None, dim: Sequence[int] | None) -> lis
 
 
 def _several(is_inverse: bool, last: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Returns the transform of several dimensions, `last` being that of the last one."""
+    """Returns the transform of several dimensions; `last` transforms the last one."""
     each = _complex(is_inverse)
 
     def transform(

@@ -1,6 +1,6 @@
 """Decompositions of functions that neither PyTorch nor torch-mlir decomposes.
 
-Each has the signature of its ATen op. `NotImplemented` keeps the op.
+Each function has the signature of its ATen op. Returning `NotImplemented` keeps the op.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hipgraft.frontends.torch.pytorch import aten, torch
 
 
 def hypot(a: Any, b: Any) -> Any:
-    """Computes √(a² + b²), relative to the larger one, whose square may be infinite."""
+    """Computes √(a² + b²), scaled by the larger operand, because its square may overflow."""
     a, b = a.abs(), b.abs()
     larger, smaller = torch.maximum(a, b), torch.minimum(a, b)
     length = larger * torch.sqrt(1 + (smaller / larger) ** 2)
@@ -83,7 +83,7 @@ def _block_diagonal(matrices: Sequence[Any]) -> Any:
 def _norm(
     x: Any, order: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """Computes norms of vectors; those of matrices stay."""
+    """Computes vector norms; matrix norms stay."""
     count = x.ndim if dim is None else len(dim)
     if order is not None and count != 1:
         return NotImplemented
@@ -93,7 +93,7 @@ def _norm(
 def _running(is_better: Callable[[Any, Any], Any]) -> Callable[[Any, int], tuple[Any, Any]]:
     """Returns the function that computes the best element so far, and its last index.
 
-    Step k combines each element with the one 2^k before it, so that it stands for 2^(k+1) ones.
+    Step k combines each element with the one 2^k before it, so that it covers 2^(k+1) elements.
     """
 
     def running(x: Any, dim: int) -> tuple[Any, Any]:
@@ -160,7 +160,7 @@ def _bags(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Any, Any, Any, Any]:
-    """Computes means (mode 1) or maxima (mode 2) of the rows of each bag, 0 of an empty one.
+    """Computes means (mode 1) or maxima (mode 2) of the rows of each bag; 0 for an empty bag.
 
     Returns:
         The result; for gradients, the bag of each index, the number of indices of each bag, and
@@ -194,7 +194,7 @@ def _cubic(x: Any) -> Any:
 
 
 def _resized(kernel: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Returns the function that resizes images `[N, C, H, W]` by a kernel of the input's scale."""
+    """Returns the function that resizes images `[N, C, H, W]` by a kernel in input pixels."""
 
     def resized(
         x: Any,
@@ -234,7 +234,7 @@ def _weights(
 
 
 def _nearest(op: Any) -> Callable[..., Any]:
-    """Returns PyTorch's own rule for scales that torch-mlir rounds, as 1.7; others stay."""
+    """Applies PyTorch's own rule to scales that torch-mlir rounds, such as 1.7; other ops stay."""
     rule = torch._decomp.decomposition_table[op]
 
     def resized(x: Any, size: Any, scales: Sequence[float] | None) -> Any:

@@ -1,4 +1,4 @@
-"""Imports FX graphs of PyTorch into the torch dialect, by torch-mlir's importer."""
+"""Imports FX graphs of PyTorch into the torch dialect with torch-mlir's importer."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from hipgraft.frontends.torch.pytorch import torch
 def quantize_per_tensor(
     x: Any, scale: Any, zero_point: Any, low: int, high: int, dtype: Any
 ) -> Any:
-    """Returns the quotients by a scale, rounded to even and clamped, as integers."""
+    """Divides by a scale, rounds half to even, clamps, and converts to integers."""
     quotients = torch.round(x.to(torch.float32) * (1.0 / scale))
     return torch.clamp(quotients + zero_point, low, high).to(dtype)
 
@@ -38,7 +38,7 @@ def dequantize_per_tensor(
 def quantize_per_channel(
     x: Any, scales: Any, zero_points: Any, axis: int, low: int, high: int, dtype: Any
 ) -> Any:
-    """Returns what `quantize_per_tensor` does, for a scale of each index of a dimension."""
+    """Quantizes like `quantize_per_tensor`, with one scale per index of a dimension."""
     scales, zero_points = (_along(one, x, axis) for one in (scales, zero_points))
     return quantize_per_tensor(x, scales, zero_points, low, high, dtype)
 
@@ -54,7 +54,7 @@ def dequantize_per_channel(
     *,
     out_dtype: Any = None,
 ) -> Any:
-    """Returns what `dequantize_per_tensor` does, for a scale of each index of a dimension."""
+    """Dequantizes like `dequantize_per_tensor`, with one scale per index of a dimension."""
     scales = _along(scales, x, axis)
     zero_points = 0 if zero_points is None else _along(zero_points, x, axis)
     return dequantize_per_tensor(x, scales, zero_points, low, high, dtype, out_dtype=out_dtype)

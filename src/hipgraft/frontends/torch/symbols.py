@@ -228,7 +228,7 @@ def _shape_map(binding: ir.Operation) -> ir.AffineMap:
 def _ranges(function: ir.Operation, extents: Extents) -> dict[str, tuple[int, int]]:
     """Returns the range that the export assumed for each symbol; checks given extents.
 
-    It assumes at least 2 of any dynamic dimension; 1 is refined like any other extent.
+    The export assumes an extent of at least 2; an extent of 1 is refined like any other.
     """
     ranges = noted_ranges(function)
     for op in [op for op in _operations(function) if op.name == _SYMBOL]:

@@ -14,7 +14,7 @@ _TRIPLE = "amdgcn-amd-amdhsa"
 
 @dataclass(frozen=True)
 class Architecture:
-    """A processor with its features that are enabled or disabled.
+    """A processor with its enabled and disabled features.
 
     Attributes:
         chip: processor as LLVM spells it, `gfx90a`.
@@ -54,7 +54,7 @@ def architecture_of(function: ir.Operation, arch: str, features: str) -> Archite
 
 
 def _named(function: ir.Operation) -> Iterator[str]:
-    """Yields architectures that the function and its enclosing ops name, inner ones first."""
+    """Yields the architectures that the function and its enclosing ops name, innermost first."""
     op: ir.Operation | None = function
     while op is not None:
         for name in _ATTRIBUTES:

@@ -46,7 +46,7 @@ class Binary:
         """Checks that kernels for `chip` can replace those in the binary.
 
         Raises:
-            LaunchMismatch: they are for another processor.
+            LaunchMismatch: the binary is for another processor.
         """
         own = None if self.target is None else _CHIP.search(str(self.target))
         if own is not None and chip and own[1] != chip:

@@ -1,9 +1,9 @@
 """Compiles a kernel function for rocMLIR's modules.
 
-The prototype gave IREE the whole function, and IREE divided it. This module does the same for
-functions with one convolution or matrix product, which become a single kernel if possible. For
-functions with several, which IREE fuses slowly or wrongly, it compiles hipDNN graphs one by one.
-If the first way fails, it tries the second.
+The prototype passed the whole function to IREE, which divided it into kernels. This module does the
+same for functions with one convolution or matrix product, which become a single kernel if possible.
+It compiles functions with several of them as separate hipDNN graphs, because IREE fuses them slowly
+or wrongly. If the first way fails, this module tries the second.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CONTRACTIONS = {
 
 @contextmanager
 def isolated() -> Generator[None, None, None]:
-    """Compiles in other processes, so that a crash of the compiler is an ordinary failure."""
+    """Compiles in other processes, so that a compiler crash is reported as an ordinary failure."""
     if is_service_used():
         yield
         return
@@ -160,7 +160,7 @@ class _Compilation:
 
 
 def _container(function: func_d.FuncOp) -> hipdnn.FallbackOp:
-    """Returns all of a function's body as one container, which is only lowered."""
+    """Returns the whole body of a function as one container, which is only lowered."""
     entry = function.entry_block
     *body, terminator = [op.operation for op in entry.operations]
     with ir.InsertionPoint.at_block_begin(entry):

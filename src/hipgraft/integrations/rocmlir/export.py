@@ -1,6 +1,6 @@
 """The module attribute `iree.export`: compiled kernels, or why there are none.
 
-One kernel function that became a single launch has the prototype's form, an object with the
+A kernel function that became a single launch has the prototype's form: an object with the
 properties `kernel`, `workgroup_count`, `workgroup_sizes` and `workgroup_memory`. The prototype's
 readers ignore the additional properties: `function`, `inputs`, `results`, `arguments` (the
 function's argument, inputs first, that each argument of the kernel is), and for several launches
@@ -60,7 +60,7 @@ def write(results: Mapping[str, Exported | str], architecture: Architecture) -> 
     """Returns the attribute for the results of a module's kernel functions.
 
     Args:
-        results: results by symbol; a text is the reason why there is no kernel.
+        results: results by symbol; a text states why there is no kernel.
         architecture: architecture of all of them.
     """
     attributes = {

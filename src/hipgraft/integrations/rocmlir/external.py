@@ -21,7 +21,7 @@ from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import CodegenError
 from hipgraft.service.child_python import python_command
 
-_TIMEOUT = 600  # seconds, after which the compiler counts as hanging
+_TIMEOUT = 600  # seconds until the compiler counts as hung
 _UNKNOWN = re.compile(r"Unknown command line argument '(--[\w-]+)")
 
 # Names of flags in other releases.
@@ -91,7 +91,7 @@ def _parse(text: str) -> ir.Module:
 
 
 class _Compiler:
-    """The command; it remembers unknown flags and omits them in later calls, too."""
+    """The compiler command, which remembers unknown flags and omits them in later calls, too."""
 
     def __init__(self, work: Path, flags: Sequence[str], settings: Settings):
         self._work = work
@@ -136,7 +136,7 @@ class _Compiler:
             if other not in self._unknown:
                 self._flags.append(other + flag.removeprefix(name))
             else:
-                # The user must hear of their own flags; without ours, only other kernels result.
+                # Users must learn of their unknown flags; omitting ours only changes the kernels.
                 level = 0 if self._is_users(flag) else 2
                 self._settings.tell(level, f"warning: 'iree-compile' has no flag '{name}'")
         return bool(known)

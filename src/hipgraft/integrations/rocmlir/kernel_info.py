@@ -1,4 +1,4 @@
-"""The data of a merged module from which MIGraphX makes a `migraphx::code_object_op`."""
+"""Reads, from a merged module, the data from which MIGraphX makes a `migraphx::code_object_op`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class KernelInfo:
 
 
 def kernel_infos(module: ir.Operation) -> list[KernelInfo]:
-    """Returns the kernels of all `gpu.binary` ops that say how they are launched."""
+    """Returns the kernels of all `gpu.binary` ops that record how their kernels are launched."""
     return [
         info
         for inner in modules_in(module)

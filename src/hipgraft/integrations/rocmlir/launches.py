@@ -1,4 +1,4 @@
-"""Replaces launches by those of IREE's kernels, or adds these to new host functions."""
+"""Replaces launches by launches of IREE's kernels, or adds these to new host functions."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def emit_steps(
 
 
 def _segment(launch: ir.Operation, index: int) -> list[ir.Value]:
-    """Returns the operands of one segment; grid and block sizes are three segments each."""
+    """Returns the operands of one segment; grid and block sizes have three segments each."""
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
     start = sum(sizes[:index])
     return list(launch.operands)[start : start + sizes[index]]

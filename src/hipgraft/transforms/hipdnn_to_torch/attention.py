@@ -190,7 +190,7 @@ def _rows(t: Torch, op: hipdnn.SdpaOp, pool: ir.Value, table: ir.Value | None) -
     batch, (pages, heads, size, width) = shape_of(op.q)[0], t.shape(x)
     count = math.prod(shape_of(table)) // batch
     pages_used = t.view(t.as_type(t.read(table, wide=False), "si64"), [batch * count])
-    # Unused entries may have any value: they are clamped, and the mask hides their rows.
+    # Unused entries may have any value, so they are clamped, and the mask hides their rows.
     chosen = t.taken(x, 0, t.unary("clamp", pages_used, 0, pages - 1))
     split = t.view(chosen, [batch, count, heads, size, width])
     rows = t.view(t.permute(split, [0, 2, 1, 3, 4]), [batch, heads, count * size, width])
@@ -206,7 +206,7 @@ def _in_use(t: Torch, rows: ir.Value, lengths: ir.Value | None) -> ir.Value:
 
 
 def _per_head(t: Torch, op: hipdnn.SdpaOp, factor: ir.Value | None) -> Number | None:
-    """Returns a common factor, or one per batch and head, repeated for the query heads."""
+    """Returns one common factor, or factors per batch and head, repeated for the query heads."""
     if factor is None or math.prod(shape_of(factor)) == 1:
         return _given(t, factor)
     batch, heads = shape_of(factor)[:2]

@@ -12,7 +12,7 @@ from hipgraft.transforms.hipdnn_to_torch.forms import FORMS
 
 
 def convert_block(block: ir.Block, state: PassState) -> list[tuple[ir.Operation, Declined]]:
-    """Replaces compute ops by their torch forms; returns those that stay, each with the reason."""
+    """Replaces compute ops by their torch forms; returns the ops that stay, with reasons."""
     stay: list[tuple[ir.Operation, Declined]] = []
     for op in [op.operation for op in block.operations]:
         if hipdnn.GraphOp.computes(op.name):

@@ -66,7 +66,7 @@ def conv_wgrad(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
             shape_of(op.dy)[2:], op.stride, _spans(op, op.dw), strict=True
         )
     ]
-    # Elements that no window reads are cropped, so that there are as many results as taps.
+    # Crop the elements that no window reads, so that there are as many results as taps.
     after = [
         span - extent - pad
         for span, extent, pad in zip(spans, shape_of(op.x)[2:], op.pre_padding, strict=True)

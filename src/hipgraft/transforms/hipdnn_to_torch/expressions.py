@@ -1,4 +1,4 @@
-"""Writes tensor expressions, from which forms are built. Operands broadcast as in numpy."""
+"""Writes tensor expressions, the parts of torch forms. Operands broadcast as in numpy."""
 
 from __future__ import annotations
 
@@ -242,6 +242,6 @@ class Torch(Writer):
 
 
 def tensor(value: Number) -> ir.Value:
-    """Returns a number that is known to be a value, not a Python number."""
+    """Returns a number that must be an SSA value, not a Python number."""
     assert isinstance(value, ir.Value)
     return value

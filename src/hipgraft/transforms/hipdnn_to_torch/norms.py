@@ -102,7 +102,7 @@ def _normalized(
 def _centred_gradients(
     t: Torch, op: _Centred, dims: Sequence[int], epsilon: Number
 ) -> list[ir.Value]:
-    """Writes `dx = inverse · (g - mean(g) - z · mean(g · z))`, by given statistics or x's."""
+    """Writes `dx = inverse · (g - mean(g) - z · mean(g · z))` with given statistics or x's own."""
     x, dy = t.read(op.x), t.read(op.dy)
     mean = t.mean(x, dims) if op.mean is None else t.read(op.mean)
     centred = t.sub(x, mean)

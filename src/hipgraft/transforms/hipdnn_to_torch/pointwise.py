@@ -39,7 +39,7 @@ def _elu(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
 
 
 def _softplus(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
-    # Above its threshold, torch returns x, which then differs from the result by less than an ulp.
+    # Above the threshold torch returns x, which is within one ulp of the exact result there.
     return t.unary("softplus", operands[0], op.parameters.softplus_beta, 20.0)
 
 

@@ -1,7 +1,7 @@
 """Writes pooling and interpolation as ATen ops.
 
-Where torch's pooling has the same meaning, it is used. Otherwise windows are decomposed: the
-elements at one offset of all windows are a strided slice, and the slices are combined.
+Torch's pooling is used if it has the same semantics. Otherwise windows are decomposed: for each
+offset in the window, a strided slice holds that element of all windows; the slices are combined.
 """
 
 from __future__ import annotations

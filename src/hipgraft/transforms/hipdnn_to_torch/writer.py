@@ -27,8 +27,8 @@ class Writer:
     """Writes torch ops at the insertion point, for one hipDNN op.
 
     Attributes:
-        wide: element type of the arithmetic: the op's compute type, else `f32`, `f64` for `f64`,
-            or for integers alone `si32` or wider.
+        wide: element type of the arithmetic: the op's compute type; without one `f32`, or `f64` for
+        `f64` operands; `si32` or wider if all operands are integers.
     """
 
     def __init__(self, op: hipdnn.HipdnnOp):

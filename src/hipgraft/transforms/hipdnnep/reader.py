@@ -23,10 +23,10 @@ _CONSTANTS = ("torch.constant.", "torch.prim.ListConstruct", "torch.vtensor.lite
 
 
 class GraphReader:
-    """Converts the torch functions of a module, and forms a graph of the ops of each graph.
+    """Converts the torch functions of a module, and outlines the ops of each hipDNNEP graph again.
 
-    A graph of ours reads views, but has none inside. So the views of a graph's operands become
-    views outside of it, as for any graph that is outlined.
+    A `hipdnn.graph` reads views but contains none. So views of a graph's operands move out of the
+    graph, as in any outlined graph.
     """
 
     def __init__(self, state: PassState):
@@ -90,7 +90,7 @@ def _check(operation: ir.Operation) -> None:
 
 
 def _check_members(members: Sequence[ir.Operation], written: Sequence[ir.Operation]) -> None:
-    """Checks that ops can be a graph: all written ops except views of tensors outside of it."""
+    """Checks that the written ops, except views of outside tensors, can form a graph."""
     if not members:
         raise Declined("no-op", "no hipDNN op is left of it")
     inside = set(members)

@@ -1,4 +1,4 @@
-"""Writes functions of hipDNN's graphs with graphs as hipDNNEP has them."""
+"""Writes functions of hipDNN graphs in hipDNNEP's form."""
 
 from __future__ import annotations
 
@@ -176,10 +176,10 @@ def _copied(
 
 
 def _use_narrow_types(body: ir.Block) -> None:
-    """Makes ops compute in f16 or bf16 if their results are rounded to it at once.
+    """Makes ops compute in f16 or bf16 if their results are immediately rounded to that type.
 
-    The forms of hipDNN's ops compute in f32 between casts. An ATen op on f16 does so by itself and
-    rounds once, so it needs no casts, and hipDNNEP recognises it.
+    The torch forms of hipDNN ops compute in f32 between casts. An ATen op on f16 itself computes
+    in f32 and rounds once, so it needs no casts, and hipDNNEP recognises it.
     """
     ops = [op.operation for op in body.operations]
     for op in ops:
@@ -208,7 +208,7 @@ def _narrow(cast: ir.Operation) -> None:
 
 
 def _before_cast(value: ir.Value, element: str | None) -> ir.Value | None:
-    """Returns a widening cast's operand if it has the element type; non-tensors stay."""
+    """Returns a widening cast's operand if it has the element type; passes non-tensors through."""
     if _element(value) is None:
         return value
     owner = value.owner

@@ -76,7 +76,7 @@ def _body(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
 
 
 def _masked(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
-    """Masks keys after the query, after the sequence's end, and before the window."""
+    """Masks the keys after the query, after the end of the sequence, and before the window."""
     keys = _key_index(converter, op)
     if "causal" in op.features:
         last = _query_index(converter, scores)
@@ -120,7 +120,7 @@ def _index(converter: Converter, length: int) -> Tensor:
 
 
 def _window(converter: Converter, op: AttentionOp) -> Tensor:
-    """Emits the number of keys before a sequence's last one that have weight."""
+    """Emits the number of keys with weight before the last key of a sequence."""
     attribute = op.operation.attributes["slidingWindowSize"]
     kind = ir.RankedTensorType.get([1], attribute.type)
     size = converter.constant(ir.DenseElementsAttr.get_splat(kind, attribute), converter.location)

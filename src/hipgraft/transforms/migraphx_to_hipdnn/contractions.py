@@ -36,7 +36,7 @@ def _check_rank(op: AnyConvolutionOp) -> int:
 
 
 def _convolution(converter: Converter, op: AnyConvolutionOp) -> Sequence[Tensor]:
-    """Groups need no attribute: the channels of both operands tell their number."""
+    """Groups need no attribute: their number follows from the channels of both operands."""
     low, high = split_padding(op, _check_rank(op))
     x, w = converter.tensor(op.input), converter.tensor(op.filter)
     if x.shape[1] != w.shape[1] * op.group:
@@ -76,8 +76,8 @@ def _backwards_data(converter: Converter, op: AnyConvolutionOp) -> Sequence[Tens
 def matmul(converter: Converter, a: Tensor, b: Tensor, element: ir.Type) -> Tensor:
     """Emits the product of `a` [batch..., M, K] and `b` [batch or 1..., K, N].
 
-    All batch dimensions become one if strides allow it: with several of them, IREE 3.13.0 crashes
-    for some extents.
+    All batch dimensions are collapsed into one if strides allow it, because IREE 3.13.0 crashes on
+    some extents of several batch dimensions.
     """
     shape = (*a.shape[:-1], b.shape[-1])
     if math.prod(b.shape[:-2]) == 1:

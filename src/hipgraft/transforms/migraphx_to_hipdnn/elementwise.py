@@ -110,7 +110,7 @@ def _dequantize(converter: Converter, op: DequantizeLinearOp) -> Sequence[Tensor
 
 
 def _as_float(converter: Converter, op: MigraphxOp, value: ir.Value) -> Tensor:
-    """An operand's numbers; only unsigned ones need an op of their own for it."""
+    """Returns an operand's numbers as floats; only unsigned numbers need an extra op."""
     tensor, kind = converter.tensor(value), op.type_of(value)
     if not kind.is_unsigned:
         return tensor
@@ -121,7 +121,7 @@ def _as_float(converter: Converter, op: MigraphxOp, value: ir.Value) -> Tensor:
 def _batch_norm(converter: Converter, op: BatchNormInferenceOp) -> Sequence[Tensor]:
     x, *parameters = _inputs(converter, op)
     wide = ir.F32Type.get()
-    # Older modules also have one parameter for each element of a channel.
+    # Older modules may also have one parameter for each element of a channel.
     count = math.prod(parameters[0].shape)
     spatial = x.shape[2:] if count == math.prod(x.shape[1:]) else [1] * (len(x.shape) - 2)
     scale, bias, mean, variance = (

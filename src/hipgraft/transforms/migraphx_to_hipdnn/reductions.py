@@ -23,7 +23,7 @@ def _reduction(mode: str, converter: Converter, op: ReductionOp) -> Sequence[Ten
     axes = _axes(op, op.axes)
     if math.prod(tensor.shape[axis] for axis in axes) > 1:
         tensor = _reduced(mode, converter, op, tensor, axes)
-    # Older modules drop the reduced dimension.
+    # In older modules, the result lacks the reduced dimension.
     return [converter.cast(tensor, element_type(kind)).reshape(kind.extents)]
 
 
@@ -33,7 +33,7 @@ def _reduced(
     element = element_type(op.output_type())
     if mode != "MAX" or not op.input_type().is_unsigned:
         return reduce(converter, mode, tensor, axes, element)
-    # Less the lowest signed number, unsigned numbers have the order of signed ones.
+    # Subtracting the lowest signed number gives unsigned numbers the order of signed ones.
     shift = _lowest(converter, element)
     signed = converter.pointwise("add", [tensor, shift], element)
     largest = reduce(converter, mode, signed, axes, element)

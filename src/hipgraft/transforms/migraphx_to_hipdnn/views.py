@@ -33,7 +33,7 @@ def _transpose(converter: Converter, op: TransposeOp) -> Sequence[Tensor]:
 
 
 def _reshape(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """Strides cannot express every reshape: the others reshape a copy."""
+    """Reshapes a copy if strides cannot express the reshape."""
     return [in_shape(converter, _input(converter, op), op.output_type())]
 
 
@@ -65,7 +65,7 @@ def _multibroadcast(converter: Converter, op: MultibroadcastOp) -> Sequence[Tens
 def _literal(converter: Converter, op: ConstantOp) -> Sequence[Tensor]:
     attribute = op.value
     kind = tensor_type(op.output_type())
-    # Builtin arithmetic has no signed types; the digits stay.
+    # Builtin arithmetic has no signed types, so only the type's sign is dropped.
     text = _ELEMENT.sub(str(kind.element_type), str(attribute))
     value = ir.Attribute.parse(text)
     if isinstance(value, ir.DenseElementsAttr) and value.is_splat:

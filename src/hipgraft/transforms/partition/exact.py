@@ -22,7 +22,7 @@ _State: TypeAlias = tuple[Weight, tuple[int, ...]]
 
 
 def best_partition(program: Program, cost: CostModel) -> Partition | None:
-    """Returns the partition of least cost into kernels, None if finding it takes too long.
+    """Returns the partition of least cost into kernels; None if the search takes too long.
 
     Groups are connected, convex and follow `rules`, and their graph is acyclic. Among partitions of
     equal weight, the one whose groups have smaller indices wins.
@@ -44,7 +44,7 @@ def best_partition(program: Program, cost: CostModel) -> Partition | None:
 
 
 def _whole(program: Program, cost: CostModel) -> Partition | None:
-    """Returns all ops as one group if that is a kernel, and no two kernels can be faster."""
+    """Returns all ops as one group if they form a kernel that no two kernels can beat."""
     members = set(range(len(program.ops)))
     if walks_declined(program, members) or group_declined(program, members):
         return None

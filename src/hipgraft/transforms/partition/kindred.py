@@ -1,6 +1,6 @@
-"""Products that may share a kernel because they have one left factor, as q, k and v of attention.
+"""Finds products of one left factor that may share a kernel, such as q, k and v of attention.
 
-Their kernel loads each tile of that factor once, and it is one launch.
+The shared kernel loads each tile of that factor once, and saves launches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Products of the same operand in other layers would occupy memory for long."""
 
 
 def why_alone(op: ir.Operation) -> str | None:
-    """Returns why a product shares no kernel with others of its left factor, None if it may."""
+    """Returns why a product shares no kernel with others of its left factor; None if it may."""
     left, right = (shape_of(value) for value in list(op.operands)[:2])
     if prod(left[:-2]) > 1 or prod(right[:-2]) > 1:
         return "it multiplies several pairs of matrices"
@@ -44,7 +44,7 @@ def why_apart(first: ir.Operation, second: ir.Operation) -> str | None:
 
 
 def _form(op: ir.Operation) -> tuple[Hashable, ...]:
-    """Returns types, and the strides of the right factor, which IREE also compares."""
+    """Returns the types, and the strides of the right factor; IREE compares both."""
     owner = defining_op(op.operands[1])
     strides = None if owner is None or owner.name != "hipdnn.view" else owner.attributes["strides"]
     kinds = (*(value.type for value in op.operands), *(value.type for value in op.results))
@@ -89,7 +89,7 @@ def mark_kindred(program: Program, free: Mapping[int, ir.Operation]) -> None:
 
 
 def _due(program: Program) -> list[int]:
-    """Returns of each op the number of contractions before the first one that needs it."""
+    """Returns, for each op, the number of contractions before the first one that needs the op."""
     count = len(program.ops)
     is_anchor = [facts.role is Role.ANCHOR for facts in program.ops]
     early = [0] * count

@@ -1,4 +1,4 @@
-"""A partition by merging neighbours, those that save most first, for regions of any size."""
+"""Partitions regions of any size by merging neighbours greedily, the largest saving first."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MOST_VISITS = 512
 
 
 def merged_partition(program: Program, cost: CostModel) -> Partition:
-    """Returns a partition of ops none of which is fixed.
+    """Returns a partition of ops, none of which is fixed.
 
-    Pairs of neighbours merge, those that save most time first, until none saves any. Groups are
+    Merges the pair of neighbours that saves most time, until no merge saves time. Groups are
     connected, convex and follow `rules`, and their graph is acyclic.
     """
     merging = _Merging(program, cost)
@@ -39,7 +39,7 @@ class _Merging:
         self._spans = Spans(count)
 
     def run(self) -> None:
-        """Merges until nothing is saved."""
+        """Merges until no merge saves time."""
         for op in list(self.members):
             self._propose(op, self._readers(op) | self._related(op))
         while self._heap:

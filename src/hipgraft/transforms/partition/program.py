@@ -12,7 +12,7 @@ from hipgraft.ir.tensors import Shape
 class Role(Enum):
     """The role of an op, which limits the ops that it may share a kernel with."""
 
-    FIXED = auto()  # is in no group
+    FIXED = auto()  # the op is in no group
     ELEMENTWISE = auto()
     REDUCTION = auto()
     NORM = auto()
@@ -61,15 +61,15 @@ class Program:
 
     Attributes:
         ops: facts about each op.
-        reads: for each op, the values that it reads, in the order of its operands, each once.
+        reads: for each op, the distinct values that it reads, in the order of its operands.
         made: for each op, its results.
-        bytes_of: size of each value in memory; 0 for those that are copied into each graph.
+        bytes_of: size of each value in memory; 0 for values that are copied into each graph.
         producer: for each value, the op that makes it; -1 if none does.
         readers: for each value, the ops that read it.
         depth: for each op, the number of ops on the longest path to it.
         exported: for each value, whether something other than an op uses it, such as a return.
-        kin: for products, the number of a family, whose members may share a kernel although none
-            reads another.
+        kin: for products, the number of their family; its members may share a kernel although
+        none reads another.
         kindred: the ops of each family.
     """
 
@@ -93,7 +93,7 @@ class Program:
         return len(self.bytes_of) - 1
 
     def op(self, facts: Facts, reads: Sequence[int], results: Iterable[int]) -> int:
-        """Adds an op that reads values and makes one of each of these sizes in bytes."""
+        """Adds an op that reads values, and a result of each of these sizes in bytes."""
         number = len(self.ops)
         self.ops.append(facts)
         self.reads.append(reads)
@@ -113,12 +113,12 @@ class Program:
         self.kindred.setdefault(kin, []).append(op)
 
     def related(self, op: int) -> list[int]:
-        """Returns the ops that may share a kernel with one though neither reads the other."""
+        """Returns the ops that may share a kernel with an op though neither reads the other."""
         kin = self.kin.get(op)
         return [] if kin is None else [other for other in self.kindred[kin] if other != op]
 
     def joins(self, op: int, value: int) -> bool:
-        """Returns whether an op and the one that makes a value it reads may share a kernel.
+        """Returns whether an op and the producer of one of its operands may share a kernel.
 
         The other ops of the kernel may still forbid it.
         """
@@ -144,14 +144,14 @@ class Program:
 
 
 class Spans:
-    """How far a path can lead from a group and still come back to it.
+    """Bounds how far a path can leave a group and still come back to it.
 
     Edges lead to ops with higher indices. But a path may enter a group at one op and leave it at
     another op with a lower index.
     """
 
     def __init__(self, count: int):
-        # Of each op, the last op of all groups that start there or before; never decreases.
+        # For each op, the last op of all groups that start at it or before it; never decreases.
         self._ends = list(range(count))
 
     def add(self, first: int, last: int) -> None:

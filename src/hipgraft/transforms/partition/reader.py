@@ -16,8 +16,8 @@ from hipgraft.transforms.outlining import is_splat
 from hipgraft.transforms.partition.kindred import mark_kindred
 from hipgraft.transforms.partition.program import FIXED, Facts, Program, Role
 
-# Extents of a contraction's tile, and elements of a workgroup that only walks a tensor: the sizes
-# that IREE chooses most often. A workgroup has at most as many elements of a long reduction.
+# The sizes that IREE chooses most often: extents of a contraction's tile, and elements of a
+# workgroup that only walks a tensor. A workgroup has at most as many elements of a long reduction.
 _TILE = 64
 _ELEMENTS = 1024
 _REDUCED = 8192
@@ -35,7 +35,7 @@ _PARAMETERS = ("mode", "normalized_dim_count")
 
 
 class ProgramReader:
-    """Makes programs of blocks, for one GPU.
+    """Builds programs from blocks, for one GPU.
 
     Args:
         gpu: GPU whose peak rates determine the time of arithmetic.
@@ -62,7 +62,7 @@ class ProgramReader:
             returned: values that the block's terminator reads.
 
         Returns:
-            The program, and of each of its ops the index of the unit. Units that read only
+            The program, and the unit index of each of its ops. Units that read only
             arguments and may not share a graph are left out.
         """
         program = Program()

@@ -1,10 +1,10 @@
 """Partitions blocks: into regions that no group can cross, and each of these into groups.
 
 An edge that no kernel can contain, for example into a contraction, is a barrier. The level of an op
-is the number of barriers before it. If it can join none of the ops there that it reads, it is on
-the first level of those that read it. Ops of one level that edges connect form a region. No path
-leaves a region and comes back, because each edge between regions leads to a higher level. So a
-partition of each region is one of the block.
+is the number of barriers before it. An op that can join none of its producers there is on the first
+level of its readers. Connected ops of one level form a region. No path leaves a region and comes
+back, because each edge between regions leads to a higher level. So partitions of all regions
+together are a partition of the block.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_NEW = 64
 
 
 class Partitioner:
-    """Partitions programs by a cost model, equal regions once.
+    """Partitions programs by a cost model; solves equal regions only once.
 
     Args:
         cost: cost model of groups.
@@ -151,7 +151,7 @@ def _neighbours(program: Program, levels: Sequence[int]) -> Iterator[tuple[int, 
 
 
 def _levels(program: Program) -> list[int]:
-    """Returns the levels of ops: that of a producer that they may join, else the latest."""
+    """Returns the levels of ops: that of a producer that the op may join, else the latest."""
     count = len(program.ops)
     edges: list[list[tuple[int, int]]] = [
         [
@@ -171,7 +171,7 @@ def _levels(program: Program) -> list[int]:
         for source, barrier in edges[op]:
             known = late[source]
             late[source] = bound - barrier if known is None else min(known, bound - barrier)
-    # The region of products that share a kernel is that of the first one that is read.
+    # Products that share a kernel are in the region of the product that is read first.
     for ops in program.kindred.values():
         earliest = min(late[op] or 0 for op in ops)
         for op in ops:
@@ -289,10 +289,10 @@ def _ranks(labels: Sequence[tuple[object, ...]]) -> list[int]:
 
 
 def _coarsened(part: Program) -> tuple[Program, list[list[int]]]:
-    """Returns a program whose ops are runs of elementwise ops of which only the next reads each.
+    """Returns a program that contracts each chain of single-reader elementwise ops to one op.
 
     Returns:
-        The program, and of each of its ops the ops of `part`.
+        The program, and for each of its ops the ops of `part` in it.
     """
     run_of: dict[int, int] = {}
     runs: list[list[int]] = []
@@ -320,7 +320,7 @@ def _coarsened(part: Program) -> tuple[Program, list[list[int]]]:
 
 
 def _run_before(part: Program, op: int) -> list[int]:
-    """Returns the elementwise ops that only `op` reads and whose loops are its own."""
+    """Returns the elementwise ops that only `op` reads and that iterate over its loops."""
     facts = part.ops[op]
     if facts.role is not Role.ELEMENTWISE:
         return []

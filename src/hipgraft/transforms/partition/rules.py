@@ -29,7 +29,7 @@ def walks_declined(program: Program, members: Iterable[int]) -> str | None:
 
     A kernel has one anchor: a contraction or an attention, or norms or reductions of the same
     dimensions of the same shape, or kindred products. Its elementwise ops have a shape that the
-    anchor's kernel walks, or that it broadcasts; without an anchor, shapes that broadcast to one.
+    anchor's kernel walks or broadcasts; without an anchor, their shapes broadcast to one shape.
     Removing an op that is not the anchor never breaks this.
     """
     shapes = set[Shape]()
@@ -234,7 +234,7 @@ def is_stored(program: Program, op: int, members: Collection[int]) -> bool:
 
 
 def is_read_outside(program: Program, value: int, members: Collection[int]) -> bool:
-    """Returns whether ops outside of a group read a value, or none does because it is a result."""
+    """Returns whether ops outside of a group read a value, or no op does because it is a result."""
     readers = program.readers[value]
     return program.exported[value] or any(reader not in members for reader in readers)
 

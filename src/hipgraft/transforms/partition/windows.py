@@ -1,8 +1,8 @@
-"""Improves a partition by solving small parts of it again, across the borders of regions.
+"""Improves a partition by solving small parts of it again, across the boundaries of regions.
 
-The groups at a border, and the ops between them, form a window: no path leaves it and comes back,
+The groups at a boundary, and the ops between them, form a window: no path leaves it and comes back,
 so a partition of it is part of one of the whole program. In large programs, the search considers
-only borders where an op could also be in the group on the other side.
+only boundaries where an op could also be in the group on the other side.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Windows:
         return sorted({one for one in self._group if ops[one[0]].role is not Role.FIXED})
 
     def _round(self) -> set[int]:
-        """Solves the windows at all borders; returns the ops of the windows that improved."""
+        """Solves the windows at all boundaries; returns the ops of the windows that improved."""
         borders = self._borders()
         if len(borders) > _MOST_BORDERS:
             borders = [border for border in borders if self._is_promising(*border)]
@@ -94,7 +94,7 @@ class Windows:
             self._group[op] = group
 
     def _label(self, border: tuple[int, int]) -> tuple[object, ...]:
-        """Returns a sort key of borders in which the indices of ops count last."""
+        """Returns a sort key of boundaries in which the indices of ops count last."""
         ops = [self._program.ops[op] for op in border]
         depths = [self._program.depth[op] for op in border]
         return (*depths, *((one.name, one.shape, one.walked, one.seconds) for one in ops), border)
@@ -118,7 +118,7 @@ class Windows:
         ]
 
     def _is_promising(self, source: int, op: int) -> bool:
-        """Whether one end of a border could join the group of the other end."""
+        """Whether the op at one end of a boundary could join the group at the other end."""
         before, after = self._group[source], self._group[op]
         if walks_declined(self._program, (*before, op)) is None:
             return not self._depends(op, before)
@@ -127,7 +127,7 @@ class Windows:
         return False
 
     def _depends(self, op: int, group: tuple[int, ...]) -> bool:
-        """Whether an op depends on a group through another op; true if that takes long to see."""
+        """Whether an op depends on a group through another op; true if the search is too long."""
         program, members, first = self._program, set(group), group[0]
         waiting, seen = [op], {op}
         while waiting:
@@ -144,7 +144,7 @@ class Windows:
         return False
 
     def _feeds(self, op: int, group: tuple[int, ...]) -> bool:
-        """Whether a group depends on an op through another op; true if that takes long to see."""
+        """Whether a group depends on an op through another op; true if the search is too long."""
         program, members, last = self._program, set(group), group[-1]
         waiting, seen = [op], {op}
         while waiting:
@@ -160,7 +160,7 @@ class Windows:
         return False
 
     def _window(self, source: int, op: int) -> tuple[int, ...] | None:
-        """Returns the ops of the groups at a border and of as many around them as fit."""
+        """Returns the ops of the groups at a boundary, and of as many neighbours as fit."""
         window = self._closed({self._group[source], self._group[op]})
         if window is None:
             return None
@@ -190,7 +190,7 @@ class Windows:
         return found - window
 
     def _closed(self, groups: set[tuple[int, ...]]) -> set[tuple[int, ...]] | None:
-        """Returns groups with all that is between them; None if these are too many."""
+        """Returns groups and everything between them; None if these are too many."""
         bound = self._spans.bound(max(group[-1] for group in groups))
         reached: list[tuple[int, ...]] = []
         waiting, seen = list(groups), set(groups)
@@ -215,7 +215,7 @@ class Windows:
         return found - {group}
 
     def _solve_again(self, window: tuple[int, ...]) -> bool:
-        """Partitions a window anew; returns whether that is better."""
+        """Partitions a window again; returns whether the cost decreased."""
         program = self._program
         found = self._solve(window)
         if found is None:

@@ -75,7 +75,7 @@ def _unknown(op: ir.Operation, argument: _Coefficients) -> ir.Value | None:
 
 
 def _candidates(value: ir.Value) -> Iterator[ir.Value]:
-    """Yields the values of which an expression may be a polynomial, outermost first."""
+    """Yields the values that may be the unknown of a polynomial expression, outermost first."""
     level = [through_widenings(value)]
     for _ in range(_LONGEST_ASCENT + 1):
         yield from level

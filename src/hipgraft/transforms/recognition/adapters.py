@@ -74,7 +74,7 @@ def merge_adapter(op: ir.Operation, rules: Rules) -> str | None:
 
 
 def _product(value: ir.Value) -> ir.Operation | None:
-    """Returns the product of matrices, the right one constant, that a value is before casts."""
+    """Returns the product by a constant right matrix that defines a value before casts."""
     op = defining_op(through_casts(value))
     if op is None or op.name != hipdnn.MatmulOp.OP_NAME:
         return None
@@ -95,14 +95,14 @@ def _adapter(value: ir.Value) -> _Adapter | None:
 
 
 def _unscaled(value: ir.Value) -> tuple[ir.Value, float]:
-    """Returns a value before a product with a constant number, and that number."""
+    """Strips a constant factor from a value; returns the rest and the factor."""
     op = defining_op(through_casts(value))
     found = split_splat(op) if op is not None and mode_of(op) == "mul" else None
     return found or (value, 1.0)
 
 
 def _adapted(value: ir.Value) -> ir.Operation | None:
-    """Returns the product that a value is, or is the sum of a product and a constant."""
+    """Returns the product in a value that is a product, or a product plus a constant."""
     op = defining_op(through_casts(value))
     if op is not None and mode_of(op) == "add":
         found = [_product(one) for one, other in _orders(op) if is_float_constant(other)]

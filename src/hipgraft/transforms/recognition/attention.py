@@ -89,9 +89,9 @@ def recognize_attention(op: ir.Operation, rules: Rules) -> str | None:
 
 
 def _narrowed(base: ir.Value, view: StridedView) -> tuple[ir.Value, StridedView]:
-    """Returns a window on a tensor before its elements were widened, the same one otherwise.
+    """Returns a window on the tensor before a widening of its elements, else the same window.
 
-    Attention accumulates in f32 and takes the softmax in f32, too, if queries and keys are narrow.
+    Attention accumulates and computes the softmax in f32 even if queries and keys are narrow.
     """
     op = defining_op(base)
     if op is None or mode_of(op) != "identity" or through_widenings(base) == base:
@@ -105,7 +105,7 @@ def _softmax_operand(weights: ir.Value) -> ir.Value | None:
     """Returns the operand of a softmax along the last dimension, None if it is not one.
 
     A guard may follow that sets weights to 0 if they are NaN or if all their scores are minus
-    infinity. sdpa returns 0 without it where a query sees no key.
+    infinity. sdpa needs no guard: it returns 0 where a query sees no key.
     """
     value, tested = _unguarded(weights)
     quotient = made_by(value, "div")

@@ -36,10 +36,10 @@ def _read_source(op: ir.Operation, index: int) -> bool:
 
 
 def _joined_batches(op: ir.Operation) -> tuple[int, int] | None:
-    """Returns the extents of batch and heads that attention has as its heads.
+    """Returns the extents of batch and heads that are joined as the heads of attention.
 
-    None unless it could then read the source of a copy. PyTorch's multi-head attention copies parts
-    of a packed projection, to join batch and heads.
+    Returns None unless attention could read the source of a copy once they are split. PyTorch's
+    multi-head attention copies parts of a packed projection to join batch and heads.
     """
     attention = hipdnn.SdpaOp(op)
     tensors = list(op.operands)[:3]
@@ -90,7 +90,7 @@ def _split(value: ir.Value, lead: tuple[int, int]) -> ir.Value:
     base, view = window(value)
     outer = lead if view.shape[HEADS] > 1 else (1, 1)
     split = view.reshape((*outer, *view.shape[2:]))
-    assert split is not None  # as one dim becomes two
+    assert split is not None  # because one dim becomes two
     return make_window(base, split)
 
 

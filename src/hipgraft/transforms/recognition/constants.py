@@ -14,8 +14,8 @@ from hipgraft.ir.resources import constant_bytes, elements_of
 from hipgraft.ir.tensors import element_type_of
 from hipgraft.transforms.recognition.values import window
 
-# How far rounded constants may be off, relative to the exact ones; f16 numbers in its normal range
-# are off by up to 2^-11.
+# The largest relative error of rounded constants; f16 numbers in the normal range have an error of
+# up to 2^-11.
 _LARGEST_ERROR = 2.0**-8
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -70,7 +70,7 @@ def rounded(exact: Array, kind: np.dtype[Any], axes: tuple[int, ...]) -> Array:
             the largest of them.
 
     Raises:
-        Declined: the type does not hold them, or only with a larger error than it has elsewhere.
+        Declined: the elements exceed the type's range, or its normal relative error.
     """
     with np.errstate(over="ignore"):
         found = exact.astype(kind)

@@ -45,8 +45,8 @@ class _Affine:
 def fold_batchnorm(op: ir.Operation, rules: Rules) -> str | None:
     """Folds ops after a convolution with constant filters into it; `op` is the convolution.
 
-    Folded are batch normalisation with constant statistics, and products and sums with constants
-    per channel. Sums alone stay, because they are a bias already.
+    Folds batch normalisation with constant statistics, and products and sums with constants per
+    channel. Sums alone stay, because they are a bias already.
     """
     if not is_float_constant(op.operands[1]):
         return None

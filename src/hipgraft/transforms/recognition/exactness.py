@@ -1,4 +1,4 @@
-"""Tells which f32 tensors hold only numbers that f16 has, too, such as differences of bytes."""
+"""Finds f32 tensors whose elements f16 represents exactly, such as differences of bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Range = tuple[int, int]
 
 
 def is_exact_in_f16(value: ir.Value) -> bool:
-    """Whether every element of an f32 tensor is known to be a number of f16.
+    """Whether f16 is known to represent every element of an f32 tensor exactly.
 
     Raises:
         OpError: a constant's resource is missing.
@@ -53,20 +53,20 @@ def is_exact_in_f16(value: ir.Value) -> bool:
 
 
 def converted_from(value: ir.Value) -> ir.FloatType | None:
-    """Returns the type of the floats of eight bits that a value was converted from, if it was."""
+    """Returns the 8-bit float type that a value was converted from, if there is one."""
     convert = _pointwise(window(value)[0], "identity")
     element = None if convert is None else element_type_of(convert.operands[0])
     return element if isinstance(element, ir.FloatType) and element.width == 8 else None
 
 
 def floats_of_eight_bits(op: ir.Operation) -> list[ir.Value] | None:
-    """Returns the floats of eight bits that all operands of an op were converted from.
+    """Returns the 8-bit floats that all operands of an op were converted from.
 
     Constants may have the numbers of the type that another operand was converted from. Views of the
     floats, and constants, are built before the op.
 
     Returns:
-        None if an operand is another, or strides cannot express its view of the floats.
+        None if an operand is no such conversion, or strides cannot express its view of the floats.
 
     Raises:
         OpError: a constant's resource is missing.
@@ -90,7 +90,7 @@ def floats_of_eight_bits(op: ir.Operation) -> list[ir.Value] | None:
 
 
 def _before_conversion(value: ir.Value) -> tuple[ir.Value, StridedView] | None:
-    """Returns the floats of eight bits that a value was converted from, and its window on them."""
+    """Returns the 8-bit floats that a value was converted from, and its window on them."""
     base, view = window(value)
     convert = defining_op(base)
     if convert is None or converted_from(value) is None:
@@ -101,7 +101,7 @@ def _before_conversion(value: ir.Value) -> tuple[ir.Value, StridedView] | None:
 
 
 def _has(elements: Array, kind: np.dtype[Any]) -> bool:
-    """Whether a type has all numbers."""
+    """Whether a type represents all numbers exactly."""
     with np.errstate(over="ignore"):
         return bool((elements.astype(kind).astype(elements.dtype) == elements).all())
 
@@ -109,7 +109,7 @@ def _has(elements: Array, kind: np.dtype[Any]) -> bool:
 def in_f16(value: ir.Value, narrowed: dict[ir.Value, ir.Value]) -> ir.Value:
     """Builds an exact tensor in f16, right after its f32 form.
 
-    All other readers of the f32 form read the f16 one, too, so that only that one is stored.
+    All other readers of the f32 form are redirected to the f16 form, so that only f16 is stored.
 
     Args:
         value: an exact tensor, or a view of one.
@@ -128,7 +128,8 @@ def in_f16(value: ir.Value, narrowed: dict[ir.Value, ir.Value]) -> ir.Value:
 def merge_integers(block: ir.Block) -> None:
     """Lets the readers of equal arithmetic on integers read one result.
 
-    Frontends write it for each reader. Other arithmetic stays, so that each reader can compute it.
+    Frontends repeat integer arithmetic for each reader. Other arithmetic stays duplicated, so that
+    each reader's kernel can compute it.
     """
     merge_equal(block, lambda op: integers_of(op.results[0]) is not None)
 
@@ -158,10 +159,10 @@ def merge_equal(block: ir.Block, is_merged: Callable[[ir.Operation], bool]) -> i
 
 
 def skip_bytes(op: ir.Operation) -> bool:
-    """Lets a conversion of bytes read the whole numbers that were converted to bytes before.
+    """Lets a conversion from bytes read the whole numbers that the bytes were converted from.
 
     Returns:
-        Whether the op was such a conversion, of numbers that bytes hold.
+        Whether the op was such a conversion, and bytes represent all of the numbers.
     """
     if mode_of(op) != "identity" or element_type_of(op.operands[0]) != _signed_byte():
         return False
@@ -227,7 +228,7 @@ def _signed_byte() -> ir.Type:
 
 
 def _has_f16(elements: Array) -> bool:
-    """Whether f16 has all numbers, none of them subnormal: those are zeros on gfx90a."""
+    """Whether f16 has all numbers, none as a subnormal: gfx90a flushes subnormals to zero."""
     sizes = np.abs(elements)
     return _has(elements, np.dtype(np.float16)) and bool(
         (sizes[sizes > 0] >= np.finfo(np.float16).smallest_normal).all()
@@ -279,7 +280,7 @@ _BYTES: dict[str, Range] = {"i8": (-128, 127), "ui8": (0, 255)}
 
 
 def _kept(op: ir.Operation, depth: int) -> Range | None:
-    """Returns the range of a conversion's operand if the result's type has its numbers."""
+    """Returns the range of a conversion's operand if the result's type represents its numbers."""
     is_integer = isinstance(element_type_of(op.operands[0]), ir.IntegerType)
     to = element_type_of(op.results[0])
     is_wide = to == ir.F32Type.get() or (isinstance(to, ir.IntegerType) and to.width >= 32)

@@ -23,7 +23,7 @@ def polynomial(
 
     Args:
         value: the value to read, through widening casts.
-        unknowns: values at which reading stops, before such casts.
+        unknowns: values at which reading stops, before widening casts.
         depth: largest number of ops to follow.
     """
     value = through_widenings(value)

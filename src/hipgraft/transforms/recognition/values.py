@@ -97,7 +97,7 @@ def split_splat(op: ir.Operation) -> tuple[ir.Value, float] | None:
 
 
 def same(left: ir.Value, right: ir.Value) -> bool:
-    """Whether two values are the same, except for widening casts and equal windows."""
+    """Whether two values are the same up to widening casts and equal windows."""
     left, right = through_widenings(left), through_widenings(right)
     return left == right or window(left) == window(right)
 

@@ -1,4 +1,4 @@
-"""Computes on bytes in 32 bits: torch-mlir takes unsigned ones for signed, or crashes."""
+"""Computes on bytes in 32 bits: torch-mlir treats unsigned bytes as signed, or crashes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def widened(op: ir.Operation) -> list[ir.Value] | None:
 
 
 def truncated(op: ir.Operation) -> ir.Value | None:
-    """Converts floats to unsigned bytes by way of 32 bits: torch-mlir takes these for signed, too.
+    """Converts floats to unsigned bytes through 32 bits: torch-mlir would convert to signed bytes.
 
     As in PyTorch, whole numbers beyond the range keep the lowest bits.
     """

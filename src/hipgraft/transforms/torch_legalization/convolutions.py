@@ -24,8 +24,8 @@ TRANSPOSED = ("aten.conv_transpose1d", "aten.conv_transpose2d.input", "aten.conv
 def crop_convolution(op: ir.Operation) -> ir.Value | None:
     """Computes only those positions of a convolution that `op`, a slice, reads.
 
-    Causal convolutions are written as padded ones without the last positions. None if anything else
-    reads the convolution, or if the positions need fewer elements than there are.
+    Models write a causal convolution as a padded convolution without the last positions. Returns
+    None if another op reads the convolution, or if the positions do not need all of its input.
     """
     made = owner(op.operands[0])
     if made is None or aten_name(made) not in CONVOLUTIONS:
@@ -77,7 +77,7 @@ def _integers(op: ir.Operation, index: int) -> list[int]:
 def _padded_convolution(
     op: ir.Operation, shape: list[int], amounts: list[tuple[int, int]], kind: ir.Type
 ) -> ir.Value:
-    """Builds a convolution like `op` whose operand is padded by itself, with result type `kind`."""
+    """Builds a convolution like `op` with a separately padded operand and result type `kind`."""
     padded = list(shape)
     for dim, pair in enumerate(amounts, len(shape) - len(amounts)):
         padded[dim] += sum(pair)

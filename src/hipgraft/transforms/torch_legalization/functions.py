@@ -89,7 +89,7 @@ def refused_log_cum_sum_exp(op: ir.Operation) -> ir.Value | None:
 def softplus(op: ir.Operation) -> ir.Value | None:
     """Makes `beta` and `threshold` of `softplus(x, beta, threshold)` floats.
 
-    torch-mlir does not finish if it compares a constant of floats with an integer.
+    torch-mlir does not terminate if it compares a float constant with an integer.
     """
     options = [constant(op, index) for index in (1, 2)]
     if all(isinstance(one, float) for one in options):

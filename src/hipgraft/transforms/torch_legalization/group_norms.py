@@ -95,7 +95,7 @@ def _is_splat(value: ir.Value, expected: float) -> bool:
 def _normalised_groups(
     x: ir.Value, channels: tuple[int, int], weight: ir.Value, bias: ir.Value, epsilon: ir.Value
 ) -> ir.Value:
-    """Group norm of `x` [N, C, ...] as layer norm in [N, `channels`, ...]: groups, and of each.
+    """Writes the group norm of `x` [N, C, ...] as layer norm; `channels`: groups, and size of each.
 
     A group's mean and variance are those of a layer norm over the group's elements. torch-mlir's
     decomposition instead sums squares in the element type, which overflows in f16.

@@ -1,4 +1,4 @@
-"""Rewrites negative indices, and shifts, for which torch-mlir lacks forms that PyTorch has."""
+"""Rewrites negative indices and shifts in PyTorch's forms that torch-mlir lacks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hipgraft.transforms.torch_legalization.operands import is_tensor, tensor
 
 
 def _shift(name: str, op: ir.Operation) -> ir.Value | None:
-    """Rewrites a shift to that by a tensor, the op `name`."""
+    """Rewrites a shift to `name`, the op that shifts by a tensor."""
     x, amount = op.operands
     if not is_tensor(amount):
         one = constant_int(1)
@@ -41,7 +41,7 @@ SHIFTS = {
 def index_put(op: ir.Operation) -> ir.Value | None:
     """Lets the indices of `index_put(x, indices, values, accumulate)` count from the front.
 
-    torch-mlir writes before the tensor otherwise. Masks stay.
+    torch-mlir would write in front of the tensor for negative indices. Masks stay.
     """
     x, listed = op.operands[0], defining_op(op.operands[1])
     if listed is None or listed.name != "torch.prim.ListConstruct":

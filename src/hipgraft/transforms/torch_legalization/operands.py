@@ -25,7 +25,7 @@ def tensor(value: ir.Value) -> tuple[list[int | None], str]:
     """Returns the extents and the element type of a tensor.
 
     Raises:
-        PassFailure: it is not a tensor, or its rank is unknown.
+        PassFailure: the value is not a tensor, or its rank is unknown.
     """
     read = extents_and_element(value.type)
     if read is None:
@@ -43,7 +43,7 @@ def extent_of(op: ir.Operation, dim: int) -> int:
     """Returns the extent of a dimension of the first operand.
 
     Raises:
-        PassFailure: it is dynamic, or there is no such dimension.
+        PassFailure: the extent is dynamic, or there is no such dimension.
     """
     kind = op.operands[0].type
     shape, _ = tensor(op.operands[0])
@@ -77,7 +77,7 @@ def int_operand(op: ir.Operation, index: int) -> int:
     """Returns the value of a constant integer operand.
 
     Raises:
-        PassFailure: it is not a constant integer.
+        PassFailure: the operand is not a constant integer.
     """
     value = constant(op, index)
     if not isinstance(value, int):
@@ -89,7 +89,7 @@ def number_operand(op: ir.Operation, index: int) -> float:
     """Returns the value of a constant operand that is a number.
 
     Raises:
-        PassFailure: it is not a constant number.
+        PassFailure: the operand is not a constant number.
     """
     value = constant(op, index)
     if not isinstance(value, int | float):

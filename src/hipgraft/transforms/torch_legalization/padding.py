@@ -13,7 +13,7 @@ _END = (1 << 63) - 1  # the end of a slice up to the end of the tensor
 def pad(op: ir.Operation) -> ir.Value | None:
     """Rewrites `constant_pad_nd(x, amounts, value)` and `pad(x, amounts, "constant", value)`.
 
-    Negative amounts crop first. None if there are none.
+    Negative amounts become crops before the padding. Returns None if no amount is negative.
     """
     amounts = constant(op, 1) if is_constant(op.operands[1]) else None
     if not isinstance(amounts, list) or min(amounts, default=0) >= 0:

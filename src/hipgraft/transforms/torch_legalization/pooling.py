@@ -1,4 +1,4 @@
-"""Rewrites adaptive pooling to windows of different extents, which torch-mlir lowers wrongly."""
+"""Rewrites adaptive pooling with windows of different extents, which torch-mlir lowers wrongly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hipgraft.transforms.torch_legalization.operands import constant, tensor, vi
 
 
 def adaptive_max_pool(op: ir.Operation) -> ir.Value | None:
-    """Takes maxima along one dimension after the other; None if all windows have equal extents.
+    """Takes maxima one dimension at a time; None if all windows have equal extents.
 
     A window shorter than the longest one repeats its last element.
 
@@ -35,7 +35,7 @@ def adaptive_max_pool(op: ir.Operation) -> ir.Value | None:
 
 
 def adaptive_average_pool(op: ir.Operation) -> ir.Value | None:
-    """Averages along one dimension after the other; None if all windows have equal extents.
+    """Averages one dimension at a time; None if all windows have equal extents.
 
     Raises:
         PassFailure: an extent is dynamic.
@@ -65,7 +65,7 @@ def _extents_and_counts(op: ir.Operation) -> tuple[list[int], list[int]]:
 def _pooled(
     op: ir.Operation, reduce: Callable[[ir.Value, int, Sequence[int], ir.Type], ir.Value]
 ) -> ir.Value:
-    """Pools one dimension after the other.
+    """Pools one dimension at a time.
 
     Args:
         op: op whose windows have different extents.
@@ -110,7 +110,7 @@ def _reduced(
 
 
 def _places(extent: int, count: int) -> tuple[list[int], list[int]]:
-    """Returns the indices of each window, as many as the longest one has, and the window sizes."""
+    """Returns the indices of each window, padded to the longest one, and the window sizes."""
     windows = [
         (number * extent // count, -(-(number + 1) * extent // count)) for number in range(count)
     ]

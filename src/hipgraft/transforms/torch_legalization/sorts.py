@@ -33,7 +33,7 @@ def kth_value(op: ir.Operation) -> Sequence[ir.Value] | None:
 
 
 def median(op: ir.Operation) -> Sequence[ir.Value] | None:
-    """Rewrites `median(x)` and `median.dim(x, dim, keepdim)`, of two the lower, or a NaN."""
+    """Rewrites `median(x)` and `median.dim(x, dim, keepdim)`: the lower of two medians, or NaN."""
     x, dim = op.operands[0], 0
     shape, element = tensor(x)
     if not shape:

@@ -13,7 +13,7 @@ from hipgraft.transforms.tensor_reductions import wide_type
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.transforms.torch_to_hipdnn.pointwise import numbers, scaled
 
-# Where softplus(x) and x are the same number in f32.
+# From this x on, softplus(x) equals x in f32.
 _LARGE = 17.0
 
 

@@ -57,7 +57,7 @@ def matmul(
 ) -> Tensor:
     """Emits the product of `a` [..., M, K] and `b` [..., K, N] as a tensor of `shape`.
 
-    Its elements have the type of those of `a` if no other is given.
+    The element type defaults to that of `a`.
 
     Vectors get a unit dimension. A stack of matrices times one matrix becomes one tall product.
     """

@@ -66,9 +66,9 @@ class TorchOp:
         return values
 
     def per_dim(self, index: int, rank: int) -> list[int]:
-        """Returns operand `index`, one integer or one for each of `rank` dimensions, as `rank`.
+        """Returns operand `index`, an integer or a list with one per dimension, as `rank` integers.
 
-        An empty list, a stride that is the window's extents, stays empty.
+        An empty list, which means a stride equal to the window's extents, stays empty.
         """
         values = self.integers(index)
         if len(values) not in (0, 1, rank):
@@ -83,7 +83,7 @@ class TorchOp:
         attribute = owner.attributes["value"]
         if not isinstance(attribute, ir.DenseIntElementsAttr) or not len(attribute):
             raise Declined("no-hipdnn-op", "hipDNN has no op for it")
-        import numpy as np  # not for every conversion: it takes a while to import
+        import numpy as np  # imported here because few conversions need it and it is slow to import
 
         return np.asarray(attribute).reshape(-1).tolist()
 
@@ -144,7 +144,7 @@ def builtin_type(value: ir.Value) -> ir.Type:
     """Returns the type of an op's result outside of the torch dialect.
 
     Raises:
-        PassFailure: there is no such type; see `builtin_tensor_type`.
+        PassFailure: the type has no builtin form; see `builtin_tensor_type`.
     """
     if not is_tensor(value):
         return value.type
@@ -164,7 +164,7 @@ def builtin_tensor_type(torch_type: ir.Type) -> ir.RankedTensorType:
     """Returns the signless builtin tensor type of a static `!torch.vtensor`.
 
     Raises:
-        Declined: it is another type, or its rank, an extent or its element type is unknown.
+        Declined: the type is another one, or its rank, an extent or its element type is unknown.
     """
     found = _BUILTIN_TYPES.get(torch_type)
     if found is not None:
@@ -210,7 +210,7 @@ class Converter(TensorBuilder):
         return [self.materialize(self.tensor(value)) for value in terminator.operands]
 
     def converts(self, operation: ir.Operation) -> bool:
-        """Whether there is a conversion of ops of this name."""
+        """Whether ops of this name have a conversion."""
         return f"torch.{aten_name(operation)}" in self._conversions
 
     def convert_body(self, operation: ir.Operation) -> tuple[list[Tensor], list[ir.Operation]]:
@@ -223,7 +223,7 @@ class Converter(TensorBuilder):
         *ops, terminator = [op.operation for op in body.operations]
         for argument, operand in zip(body.arguments, operation.operands, strict=True):
             self._define(argument, operand)
-        # Written separately, so that they are known.
+        # Written to a separate module, so that the new ops can be listed.
         apart = ir.Operation.create("builtin.module", regions=1, loc=operation.location)
         with ir.InsertionPoint(apart.regions[0].blocks.append()):
             for op in ops:

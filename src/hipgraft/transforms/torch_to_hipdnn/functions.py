@@ -37,7 +37,7 @@ def convert_function(function: ir.Operation, converter: Converter) -> ir.Block:
     """Replaces a torch function by one on builtin tensors; returns the block of the new one.
 
     Raises:
-        PassFailure: it has control flow, or values in its signature that are not static tensors.
+        PassFailure: the function has control flow, or a signature with other than static tensors.
     """
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:

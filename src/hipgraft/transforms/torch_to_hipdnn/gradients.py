@@ -24,8 +24,8 @@ _Results = Sequence[Tensor | None]
 def _convolution_backward(converter: Converter, op: TorchOp) -> _Results:
     """`convolution_backward(dy, x, w, bias_sizes, stride, padding, dilation, transposed, ...)`.
 
-    The forward op of a transposed convolution is a data gradient, so its own one is a forward
-    convolution, and the roles of x and dy change in the gradient of the filter.
+    A transposed convolution is a data gradient, so its own data gradient is a forward convolution.
+    In the gradient of the filter, x and dy swap roles.
     """
     dy, x, w = (op.float_tensor(i) for i in range(3))
     rank = len(x.shape) - 2
@@ -103,7 +103,8 @@ def _layer_norm_backward(converter: Converter, op: TorchOp) -> _Results:
 def _group_norm_backward(converter: Converter, op: TorchOp) -> _Results:
     """`native_group_norm_backward(dy, x, mean, rstd, weight, N, C, HxW, group, mask)`.
 
-    The gradient of x is a layer norm's, of a row per group, once dy has the weight of its channel.
+    Once dy is scaled by its channel's weight, the gradient of x is that of a layer norm with one
+    row per group.
     """
     dy, x, weight = op.float_tensor(0), op.float_tensor(1), op.optional_tensor(4)
     groups = (x.shape[0], op.constant(8))
@@ -183,7 +184,7 @@ def _reshaped(converter: Converter, op: TorchOp, gradients: Sequence[ir.Value]) 
 def _activation(
     mode: str, converter: Converter, op: TorchOp, **attributes: float | None
 ) -> list[Tensor]:
-    """A mode of `dy` and the forward op's operand."""
+    """Converts to a mode that reads `dy` and the forward op's operand."""
     operands = [op.float_tensor(0), op.float_tensor(1)]
     return [converter.pointwise(mode, operands, op.result_element(), **attributes)]
 

@@ -47,7 +47,7 @@ def _native_batch_norm(converter: Converter, op: TorchOp) -> Sequence[Tensor | N
     """`native_batch_norm(x, weight, bias, mean, variance, training, momentum, eps)`.
 
     Yields y, and in training the mean and the inverse deviation of the batch; the functional form
-    also the next running statistics.
+    also yields the next running statistics.
     """
     count = len(op.operation.results)
     is_used = any(op.is_used(index) for index in range(1, count))
@@ -129,7 +129,7 @@ def _layer_norm(converter: Converter, op: TorchOp) -> Sequence[Tensor | None]:
 def _normalized(
     converter: Converter, op: TorchOp, statistics: Sequence[int]
 ) -> Sequence[Tensor | None]:
-    """Emits layernorm, with those of its results 1 and 2 that are used."""
+    """Emits layernorm; its results 1 and 2 exist only if they are used."""
     x, count = with_trailing(op.float_tensor(0), len(op.integers(1)))
     shape = parameter_shape(x, count)
     rows = (*x.shape[: len(x.shape) - count], *[1] * count)

@@ -47,7 +47,7 @@ def _is_part_of_convolutions(pad: TorchOp) -> bool:
     """Whether only spatial dims are padded, with zeros, and only convolutions read the result."""
     if not all(map(is_constant, list(pad.operation.operands)[1:])) or pad.constant(2) != 0:
         return False
-    # In pairs, the last dim first.
+    # Amounts come in pairs, the last dim first.
     amounts, spatial = pad.integers(1), len(pad.tensor(0).shape) - 2
     if len(amounts) % 2 or len(amounts) > 2 * spatial or min(amounts, default=0) < 0:
         return False

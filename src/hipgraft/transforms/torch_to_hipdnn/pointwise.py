@@ -194,7 +194,7 @@ def _clipped(
 
 
 def _clamp_tensor(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    """Bounds given as tensors; NaN goes through, as in both bounds' modes."""
+    """Clamps to bounds given as tensors; NaN propagates, as in the modes of both bounds."""
     tensor, element = op.float_tensor(0), op.result_element()
     for index, mode in ((1, "max_op"), (2, "min_op")):
         if op.optional_tensor(index) is not None:
@@ -284,9 +284,9 @@ def _reinterpret(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def _is_quantized_cast(tensor: Tensor, element: ir.Type) -> bool:
-    """Whether a cast is one that quantised models do, to signed bytes or i32.
+    """Whether a cast is to signed bytes or i32, as in quantised models.
 
-    Others compute indices, which stay with the op that reads them.
+    Other casts compute indices, which stay with the op that reads them.
     """
     narrow = [ir.IntegerType.get_signless(bits) for bits in (8, 32)]
     found = tensor.element_type

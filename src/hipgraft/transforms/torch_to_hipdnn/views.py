@@ -30,10 +30,10 @@ def _expand(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def _as_strided(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    """A window on the operand's storage, which is row-major where no view comes before.
+    """Views a window on the operand's storage, which is row-major if the operand is no view.
 
-    PyTorch reads the storage in front of a view, but value tensors do not say whether one was
-    copied since, and torch-mlir reads the view's own elements. So nothing else may compile it.
+    PyTorch reads the storage behind a view, but value tensors do not record whether a view was
+    copied since, and torch-mlir reads the view's own elements. So no other path may compile it.
     """
     tensor = op.tensor(0)
     if not tensor.view.covers(shape_of(tensor.base)):

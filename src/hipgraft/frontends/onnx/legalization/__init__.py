@@ -137,7 +137,7 @@ def legalize(
     """
     graph = GraphInfo.of(model, constants, weights, file)
     if any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node):
-        # They come first, because the shapes of their results are unknown.
+        # These rewrites come first, because the shapes of the results are unknown.
         if not _rewrite_nodes(model, graph, CONTRIBUTED, (CONTRIBUTED_DOMAIN,)):
             _refuse_contributed(model, graph)
         return True
@@ -191,7 +191,7 @@ def _rewrite_nodes(
     rewrites: Mapping[str, Rewrite],
     domains: Collection[str],
 ) -> bool:
-    """Rewrites nodes; refuses one only if no other node changes, as that may reveal shapes."""
+    """Rewrites nodes; refuses a node only if no other changes, as a change may reveal shapes."""
     nodes: list[NodeProto] = []
     changed = False
     refused: RefusedNode | None = None

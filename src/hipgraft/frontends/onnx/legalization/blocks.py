@@ -11,7 +11,7 @@ from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
 
 def _col2im(writer: Writer) -> None:
-    """`(x [N, C · block, blocks], image, block)`: sums of the blocks at their places."""
+    """`(x [N, C · block, blocks], image, block)`: sums of the blocks at their positions."""
     x = writer.node.input[0]
     if any(writer.node.input[index] not in writer.graph.constants for index in (1, 2)):
         raise Refused("with operands that are inputs is not supported")

@@ -26,7 +26,7 @@ class BodyCopier:
         """Copies nodes, and returns the new names of all values by the old ones.
 
         Args:
-            nodes: nodes to copy; values that `names` lacks are those of the surrounding graph.
+            nodes: nodes to copy; values that `names` lacks belong to the surrounding graph.
             names: names of values that the nodes read.
         """
         known = {**names, "": ""}

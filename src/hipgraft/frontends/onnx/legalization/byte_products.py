@@ -1,8 +1,8 @@
 """Writes products of bytes minus their zero points as products of signed bytes.
 
 Matrix instructions multiply signed bytes. Over K products, `Σ (a - p) · (b - q)` is
-`Σ a · b - p · (Σ b - K · q) - q · Σ a`. An unsigned byte minus 128 is a signed one, and so is its
-zero point. All is exact modulo 2³², as ONNX's own sum in 32 bits is.
+`Σ a · b - p · (Σ b - K · q) - q · Σ a`. Subtracting 128 makes an unsigned byte signed, and
+likewise its zero point. All sums are exact modulo 2³², like ONNX's own 32-bit sum.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _right(writer: Writer, x: str) -> str:
     data = writer.data(x)
     if data is None:
         return _signed(writer, x)
-    # Stored this way, elements along K, which lanes of matrix instructions read, are contiguous.
+    # This layout keeps elements along K contiguous, as lanes of matrix instructions read them.
     order = [*range(data.ndim - 2), data.ndim - 1, data.ndim - 2]
     signed = (data ^ _middle(writer, x)).view(np.int8)
     return writer.transpose(writer.const(signed.transpose(order)), order)
@@ -97,7 +97,7 @@ def _signed(writer: Writer, x: str) -> str:
 
 
 def _middle(writer: Writer, x: str) -> int:
-    """Returns the number to subtract from bytes so that they are signed."""
+    """Returns the number whose subtraction makes the bytes signed."""
     return 0 if writer.element(x) == _INT8 else 128
 
 

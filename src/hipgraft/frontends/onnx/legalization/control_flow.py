@@ -111,7 +111,7 @@ def _is_carried(writer: Writer, name: str) -> bool:
 
 
 def _declared(writer: Writer, first: int) -> int | None:
-    """Returns the number of steps according to the shape of a scan output."""
+    """Returns the number of steps that the shape of a scan output declares."""
     for name in writer.node.output[first:]:
         shape = writer.graph.shapes.get(name)
         if shape:

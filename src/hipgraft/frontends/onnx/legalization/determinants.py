@@ -1,4 +1,4 @@
-"""Expands determinants of small matrices, because torch-mlir eliminates without pivots."""
+"""Expands determinants of small matrices, because torch-mlir's elimination does not pivot."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from hipgraft.ir.diagnostics import Declined
 
 
 def _dropout(writer: Writer) -> None:
-    """Rewrites the operator on `(x, ratio, training_mode)`: an identity unless it trains."""
+    """Rewrites the operator on `(x, ratio, training_mode)`: an identity except in training."""
     if not writer.has_input(2):
         raise Declined("supported", "it does not train")
     mode = writer.node.input[2]

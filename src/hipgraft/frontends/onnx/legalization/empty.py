@@ -41,10 +41,10 @@ def write_empty(writer: Writer) -> bool:
 def _scatter(writer: Writer) -> bool:
     """Replaces an operator that scatters no elements by its operand.
 
-    Indices of no dimension select the whole tensor, which the last update then replaces.
+    Index tuples of length 0 select the whole tensor, which the last update then replaces.
 
     Raises:
-        Refused: they do, and updates are combined with the tensor.
+        Refused: indices select the whole tensor, and updates are combined with it.
     """
     if writer.node.op_type not in ("Scatter", "ScatterElements", "ScatterND"):
         return False
@@ -84,7 +84,7 @@ def _concatenate(writer: Writer) -> bool:
 
 
 def _gather(writer: Writer) -> bool:
-    """Replaces a `GatherND` at indices of no dimension, each of which selects the whole tensor."""
+    """Replaces a `GatherND` at index tuples of length 0, each of which selects the whole tensor."""
     if writer.node.op_type != "GatherND":
         return False
     x, indices = writer.node.input

@@ -31,7 +31,7 @@ def expand(writer: Writer) -> None:
     """Writes the body of the node's function.
 
     Raises:
-        Declined: it has no function for this opset and these types.
+        Declined: the operator has no function for this opset and these types.
     """
     function = _function(writer.node, writer.graph)
     given = [*writer.node.input, *[""] * len(function.input)]
@@ -91,7 +91,7 @@ def _expand_before_16(writer: Writer) -> None:
 
 
 def _celu(writer: Writer) -> None:
-    """Its function is that of `Elu`, which for negative `alpha` is another."""
+    """Expands `Celu`, because its function is that of `Elu`, which differs for negative `alpha`."""
     alpha = np.float32(writer.attribute("alpha", 1.0))
     if alpha > 0:
         expand(writer)
@@ -104,7 +104,7 @@ def _celu(writer: Writer) -> None:
 
 
 def _softsign(writer: Writer) -> None:
-    """torch-mlir supports it from opset 22 on."""
+    """Expands `Softsign`, which torch-mlir supports from opset 22 on."""
     if writer.graph.opset >= 22:
         raise Declined("supported", "it is lowered rightly")
     x = writer.node.input[0]

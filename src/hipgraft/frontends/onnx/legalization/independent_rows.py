@@ -47,8 +47,8 @@ def axes_of(shape: Sequence[int], rows: int) -> list[int]:
     """Returns the dimensions of a shape that consist of rows.
 
     Args:
-        shape: extents; in place of the number of rows they have a prime.
-        rows: this prime, which divides no other extent.
+        shape: extents; a prime stands for the number of rows.
+        rows: that prime, which divides no other extent.
     """
     return [axis for axis, extent in enumerate(shape) if extent and extent % rows == 0]
 
@@ -85,7 +85,7 @@ def why_mixed(
 
 
 class _Checked:
-    """A node, and where its operands and results have rows."""
+    """A node, and the dimensions of its operands and results that consist of rows."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ def _along_axis(one: _Checked) -> str:
     if one.axes[0] is None:
         return "combines rows"
     axis = one.attribute("axis", _ALONG_AXIS[one.node.op_type]) % rank
-    # Where elements are matched by index, an operand without rows would be matched by row numbers.
+    # Elements are matched by index, so an operand without rows would be matched by row numbers.
     others = one.axes[0] if "Elements" in one.node.op_type else None
     is_apart = axis != one.axes[0] and all(other == others for other in one.axes[1:])
     return "" if is_apart else "combines rows"
@@ -144,9 +144,9 @@ def _from_axis(one: _Checked) -> str:
 
 
 def _reshape(one: _Checked) -> str:
-    """Checks that as many elements precede the rows of the operand as precede those of the result.
+    """Checks that the operand and the result have equal numbers of elements before their rows.
 
-    Then the elements of a row are the same, because all are in the same order.
+    Then each row keeps its elements, because a reshape keeps their order.
     """
     before, after = one.shapes[0], one.result
     if one.axes[0] is None:

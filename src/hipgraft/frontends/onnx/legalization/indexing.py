@@ -19,7 +19,7 @@ _INT64 = TensorProto.INT64
 
 
 def _is_known(writer: Writer, *indices: int) -> bool:
-    """Whether the inputs that are present are constant."""
+    """Whether all present inputs are constant."""
     names = [writer.node.input[index] for index in indices if writer.has_input(index)]
     return all(name in writer.graph.constants for name in names)
 
@@ -54,7 +54,7 @@ def _slice(writer: Writer) -> None:
 
 
 def _start_inside(writer: Writer) -> None:
-    """Starts backward slices at the last element at most, where torch-mlir does not stop them."""
+    """Clamps the start of backward slices to the last element, which torch-mlir does not do."""
     starts = writer.ints(1)
     steps = writer.ints(4) if writer.has_input(4) else [1] * len(starts)
     if not any(start > 0 > step for start, step in zip(starts, steps, strict=True)):
@@ -160,7 +160,7 @@ def _compress(writer: Writer) -> None:
 
 
 def _top_k(writer: Writer) -> None:
-    """Makes the number constant, and sorts, which is also right if no order is requested."""
+    """Makes the number constant, and sorts, which is also correct without a requested order."""
     x, k = writer.node.input
     if k in writer.graph.constants and writer.attribute("sorted", 1):
         raise Declined("supported", "it is lowered rightly")
@@ -203,7 +203,7 @@ def _range(writer: Writer) -> None:
 
 
 def _tensor_scatter(writer: Writer) -> None:
-    """`(cache, update, starts)`: each sequence's update at its place in the cache."""
+    """`(cache, update, starts)`: each sequence's update at its start in the cache."""
     cache, update = writer.node.input[:2]
     shape = writer.needed_shape(cache, "of this form")
     axis = axis_of(writer, -2, len(shape))

@@ -87,7 +87,7 @@ def _crop_and_pad(writer: Writer, before: list[int], after: list[int]) -> None:
 
 
 def _is_of_images(before: list[int], after: list[int]) -> bool:
-    """Whether torch's paddings do it, which are of the last three dimensions of several."""
+    """Whether torch's padding ops apply, which pad up to the last three dimensions."""
     leading = slice(0, max(len(before) - 3, 0))
     return len(before) > 1 and not any(before[leading] + after[leading])
 
@@ -100,7 +100,7 @@ def _check_left(shape: list[int], before: list[int], after: list[int]) -> None:
 
 
 def _repeated(writer: Writer, positions: str, extent: int, mode: str) -> str:
-    """Returns the indices of the elements that padding repeats, for positions outside too."""
+    """Returns the indices of the elements that padding repeats, also for positions outside."""
     last, zero = writer.like_int(extent - 1), writer.like_int(0)
     if mode == "reflect" and extent > 1:
         turn = writer.like_int(2 * (extent - 1))
@@ -129,7 +129,7 @@ def _center_crop_pad(writer: Writer) -> None:
     result = writer.needed_shape(writer.node.output[0], "to a shape that is an input")
     before, after = [0] * len(shape), [0] * len(shape)
     for axis, (old, new) in enumerate(zip(shape, result, strict=True)):
-        # Half of the excess or of the missing elements, rounded down, is before the tensor.
+        # Half of the excess or missing elements, rounded down, come before the tensor.
         less, more = max(old - new, 0), max(new - old, 0)
         before[axis] = more // 2 - less // 2
         after[axis] = new - old - before[axis]

@@ -1,4 +1,4 @@
-"""Rewrites other forms of selections by masks to `NonZero` of the mask itself."""
+"""Canonicalizes selections by masks to `NonZero` of the mask itself."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def rewrite_masks(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     """Rewrites nodes that select by masks, in place.
 
     - `Compress` of an unknown number of rows reads the rows that `NonZero` finds.
-    - A mask that is stretched along the last dimensions, as exporters do for `y[mask] = rows`,
+    - A mask that exporters expand along the last dimensions for `y[mask] = rows`
       selects whole rows: `ScatterND` writes rows, not their elements.
-    - One number that is written by a mask, as exporters do for `y[mask] = 0`, becomes a `Where`.
+    - One number that a mask writes, as exporters emit for `y[mask] = 0`, becomes a `Where`.
 
     Args:
         model: model with inferred shapes.
@@ -50,7 +50,7 @@ def rewrite_masks(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     if changed:
         del model.graph.node[:]
         model.graph.node.extend(nodes)
-        drop_dead_nodes(model.graph)  # they would be refused
+        drop_dead_nodes(model.graph)  # these would be refused
     return changed
 
 
@@ -135,7 +135,7 @@ def _unflattened(name: str, writer: Writer, makers: Mapping[str, NodeProto]) -> 
 
 
 def _is_line(node: NodeProto, writer: Writer) -> bool:
-    """Whether a node views its operand in one dimension, or takes its first elements in it."""
+    """Whether a node flattens its operand to one dimension, or slices off its first elements."""
     constants = writer.graph.constants
     if node.op_type == "Reshape":
         return constants.get(node.input[1], np.zeros(0)).tolist() == [-1]
@@ -154,7 +154,7 @@ def _made_by(name: str, op_type: str, makers: Mapping[str, NodeProto]) -> NodePr
 def counted_mask(
     node: NodeProto, makers: Mapping[str, NodeProto], elements: Mapping[str, int]
 ) -> str:
-    """Returns the boolean mask whose true elements a node counts; empty if it does another thing.
+    """Returns the boolean mask whose true elements a node counts; empty for any other node.
 
     Exporters write `ReduceSum(Cast(Reshape(mask, [-1])))`.
     """
@@ -179,7 +179,7 @@ def cast_element(node: NodeProto) -> int:
 
 
 def identities(graph: onnx.GraphProto, constants: Mapping[str, Array]) -> dict[str, int]:
-    """Numbers values, so that those that are computed in the same way have the same number.
+    """Numbers values; values that are computed in the same way get the same number.
 
     Args:
         graph: a sorted graph.

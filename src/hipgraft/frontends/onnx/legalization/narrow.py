@@ -101,7 +101,7 @@ class _Float8:
         return writer.op(DECODE, x, element=self.name)
 
     def encode(self, writer: Writer, x: str, saturate: bool = True) -> str:
-        if saturate:  # numbers, not NaN, which `Clip` may replace
+        if saturate:  # finite numbers only: `Clip` may replace NaN
             for op, bound in (("Greater", self.largest), ("Less", -self.largest)):
                 limit = writer.const(np.float32(bound))
                 x = writer.op("Where", writer.op(op, x, limit), limit, x)
@@ -120,12 +120,12 @@ class _Float4:
         return writer.op("Gather", writer.const(values), codes)
 
     def encode(self, writer: Writer, x: str, saturate: bool = True) -> str:
-        """Counts the middles between codes that are smaller; ties are rounded to even codes."""
+        """Counts the midpoints between codes below the value; ties are rounded to even codes."""
         size, code = writer.op("Abs", x), writer.like(0, _FLOAT)
         for op, middle in zip(cycle(("Greater", "GreaterOrEqual")), self._middles(), strict=False):
             is_larger = writer.op(op, size, writer.const(middle))
             code = writer.op("Add", code, writer.cast(is_larger, _FLOAT))
-        # The inverse shows the sign of -0, but not that of the least numbers and of infinities.
+        # The inverse has the sign of -0, but not that of the smallest numbers and of infinities.
         zero = writer.like(0, _FLOAT)
         is_negative = writer.op("Less", writer.op("Reciprocal", x), zero)
         is_negative = writer.op("Or", is_negative, writer.op("Less", x, zero))
@@ -164,7 +164,7 @@ TYPES: dict[int, Narrow] = {
     TensorProto.UINT8: _unsigned("ui8", 8, _INT8, _INT32),
     TensorProto.UINT16: _unsigned("ui16", 16, _INT16, _INT32),
     TensorProto.UINT32: _unsigned("ui32", 32, _INT32, _INT64),
-    # Its carrier stores bits, not values; operations that differ between them have own forms.
+    # Its carrier stores bits, not values; operations for which this matters have their own forms.
     TensorProto.UINT64: Narrow("ui64", 64, _INT64, _INT64, _same, _same),
     TensorProto.UINT4: _unsigned("ui4", 4, _INT8, _INT32),
     TensorProto.INT4: _signed("i4", 4),

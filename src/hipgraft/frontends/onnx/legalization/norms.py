@@ -54,7 +54,7 @@ def _order(writer: Writer) -> float:
 
 
 def _group(writer: Writer) -> None:
-    """Lets statistics of 16-bit floats have their type: torch-mlir refuses f32, but computes it."""
+    """Declares 16-bit statistics for 16-bit floats: torch-mlir rejects f32, but computes in f32."""
     element = writer.element(writer.node.input[0])
     is_wide = int(writer.attribute("stash_type", 1)) == TensorProto.FLOAT
     if writer.graph.opset < 21 or element not in _NARROW or not is_wide:

@@ -51,7 +51,7 @@ class _Step:
         return self.sum(self.setting("norm_coefficient"), x, 1, gradient)
 
     def once_begun(self, later: str, first: str) -> str:
-        """Writes the choice of another value in the first step."""
+        """Selects another value in the first step."""
         has_begun = self.op("Greater", self.count, self.scalar(0))
         return self.op("Where", has_begun, later, first)
 
@@ -102,7 +102,7 @@ def _rewrite(formula: _Formula, kinds: int) -> Rewrite:
     """Returns the rewrite of an operator.
 
     Args:
-        formula: makes the results for one tensor of its operands.
+        formula: makes the results for one tensor from its operands.
         kinds: how many operands there are for each tensor.
     """
 

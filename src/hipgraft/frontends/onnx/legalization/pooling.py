@@ -1,4 +1,4 @@
-"""Rewrites pooling whose windows are not simply those of a padded tensor."""
+"""Rewrites pooling whose windows differ from those of a padded tensor."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def windows_of(writer: Writer) -> Windows:
     """Reads the attributes of a pooling.
 
     Raises:
-        Declined: the shape is unknown, and not needed. Refused: the shape is unknown, and needed.
+        Declined: the shape is unknown and not needed. Refused: the shape is unknown but needed.
     """
     extents = _extents(writer)
     rank = len(extents)
@@ -127,7 +127,7 @@ def _count(room: int, stride: int, end: int, ceil: bool) -> int:
 
 
 def _average_pool(writer: Writer) -> None:
-    """Averages the zero-padded tensor, scaled if a window counts other elements.
+    """Averages the zero-padded tensor, and scales windows that count fewer or more elements.
 
     ONNX counts the padding that the node declares, but no elements beyond it.
     """
@@ -183,7 +183,7 @@ def _factors(windows: Windows, *, includes: bool) -> Array:
 
 
 def _has_bytes_of_three_dims(writer: Writer) -> bool:
-    """Whether torch-mlir's lowering of it crashes."""
+    """Whether torch-mlir's lowering of this pooling crashes."""
     is_deep = len(writer.attribute("kernel_shape")) > _IMAGE_DIMS
     return is_deep and writer.element(writer.node.input[0]) == TensorProto.INT8
 
@@ -197,7 +197,7 @@ def _pool_as_floats(writer: Writer) -> None:
 
 
 def _max_pool(writer: Writer) -> None:
-    """Maxima of the tensor, padded by its lowest number where both ends are not padded alike."""
+    """Takes maxima; unequal padding becomes explicit padding with the type's lowest number."""
     if _has_bytes_of_three_dims(writer):
         _pool_as_floats(writer)
         return

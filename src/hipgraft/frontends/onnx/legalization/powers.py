@@ -1,4 +1,4 @@
-"""Powers of integers, as products: those of floats are rounded, and then cut."""
+"""Computes powers of integers as products, because powers of floats are rounded, then truncated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hipgraft.frontends.onnx.legalization.narrow import TYPES
 from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer, is_integer
 from hipgraft.ir.diagnostics import Declined
 
-_BITS = 6  # of the exponents below 64; larger ones are powers of 0, 1 and -1, or overflow
+_BITS = 6  # bits of exponents below 64; larger exponents only suit 0, 1 and -1, or overflow
 
 _ROUNDINGS = 1e-12  # relative error of a power of f64
 
@@ -63,7 +63,7 @@ def _integer_power(writer: Writer, x: str, exponent: str) -> str:
     is_far = writer.op("Or", is_negative, writer.op("Greater", exponent, count((1 << _BITS) - 1)))
     same_parity = writer.op("Add", writer.op("Mod", exponent, count(2)), count((1 << _BITS) - 2))
     rest = writer.op("Where", is_far, same_parity, exponent)
-    # The inverse of an integer is one, or is cut to zero.
+    # The inverse of an integer is 1 or -1, or is truncated to zero.
     is_unit = writer.op("Equal", writer.op("Abs", x), one)
     inverse = writer.op("Where", is_unit, x, zero)
     square, result = writer.op("Where", is_negative, inverse, x), one
@@ -84,7 +84,7 @@ def _float_power(writer: Writer, x: str, exponent: str) -> str:
     near = writer.cast(writer.op("Max", writer.op("Min", wide, most), least), TensorProto.INT64)
     writer.graph.elements[near] = TensorProto.INT64
     power = writer.op("Pow", writer.cast(x, TensorProto.DOUBLE), wide)
-    # Roundings may have made an integer a little less.
+    # Rounding errors may have made an integer slightly smaller.
     nearest = writer.op("Round", power)
     error = writer.op("Abs", writer.op("Sub", power, nearest))
     bound = writer.op("Mul", writer.op("Abs", nearest), writer.const(np.float64(_ROUNDINGS)))

@@ -1,4 +1,4 @@
-"""Rewrites products of integers with factors, which torch-mlir cuts to integers."""
+"""Rewrites products of integers with factors, which torch-mlir truncates to integers."""
 
 from __future__ import annotations
 

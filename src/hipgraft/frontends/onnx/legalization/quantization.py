@@ -78,7 +78,7 @@ def _zero_point(writer: Writer, block: _Blocks, index: int) -> str:
 def whole_number(writer: Writer, x: str, target: int, zero: str) -> str:
     """Writes `saturate(round(x) + zero)` for f32 numbers, a zero point or "", and an integer type.
 
-    Numbers are clamped first. So they are small, and a sum with 1.5 · 2²³ rounds them half to even:
+    Numbers are clamped first, so they are small, and a sum with 1.5 · 2²³ rounds them half to even.
     hipDNN has no op that rounds.
     """
     bounds = [writer.const(np.float32(bound)) for bound in _range(target)]
@@ -107,10 +107,10 @@ def _dequantize(writer: Writer) -> None:
     quantized = writer.element(x)
     block = _Blocks(writer, x, scale)
     result = writer.element(writer.node.output[0])
-    # Differences of 32 bits are not exact in f32.
+    # 32-bit differences are not exact in f32.
     carrier = _INT32 if quantized == _INT32 else _FLOAT
     stored = writer.mapped_data(x) if quantized in _PARTS_OF_BYTES else None
-    if stored is not None:  # then kernels need not extend signs
+    if stored is not None:  # kernels then need no sign extension
         x = writer.const(stored.astype(np.int8))
     value = writer.cast(block.spread(x), carrier)
     if writer.has_input(2) and may_differ_from_zero(writer, writer.node.input[2]):
@@ -128,7 +128,7 @@ def may_differ_from_zero(writer: Writer, name: str) -> bool:
 
 
 class _Blocks:
-    """Aligns scales with the tensor that they scale: one for all, for each of an axis, or block."""
+    """Aligns scales with the tensor that they scale: one for all, per axis index, or per block."""
 
     def __init__(self, writer: Writer, x: str, scale: str):
         self._writer = writer
@@ -176,7 +176,7 @@ def _matmul_integer(writer: Writer) -> None:
     zeros = [writer.node.input[index] if writer.has_input(index) else "" for index in (2, 3)]
     if not any(zeros) and {writer.element(a), writer.element(b)} == {_INT8}:
         raise Declined("supported", "it is lowered rightly")
-    if zeros[0]:  # one for all, or for each row
+    if zeros[0]:  # one for the tensor, or one per row
         zeros[0] = _along(writer, zeros[0], 2, 0)
     if is_product_of_bytes(writer, a, b):
         writer.result(product_of_bytes(writer, Factor(a, zeros[0]), Factor(b, zeros[1])))

@@ -1,8 +1,8 @@
 """Rewrites contractions between `DequantizeLinear` and `QuantizeLinear`, as quantisers write them.
 
-Scales are moved behind the contraction, which then is one of integers or of floats of eight bits:
-`(a·s) · (b·t)` becomes `(a · b) · (s·t)`. Bytes between the two operators are signed, for which
-there are matrix instructions.
+Scales move behind the contraction, which then multiplies integers or 8-bit floats:
+`(a·s) · (b·t)` becomes `(a · b) · (s·t)`. Bytes between the two operators become signed, because
+matrix instructions multiply signed bytes.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Dequantized:
         """Reads the operator.
 
         Raises:
-            Declined: it is another operator, or does not dequantise bytes by f32.
+            Declined: the node is another operator, or does not dequantise bytes to f32.
         """
         if node is None or node.op_type != "DequantizeLinear" or node.domain not in _DOMAINS:
             raise Declined("not-dequantized", "an operand is not dequantised")
@@ -105,7 +105,7 @@ class _Dequantized:
         return shifted(writer, self.x, self.aligned(writer, self.zero, ones) if self.zero else "")
 
     def check_axis(self, axis: int) -> None:
-        """Checks that a dimension's indices are the only ones that may have scales of their own.
+        """Checks that only the indices of one dimension have separate scales.
 
         Raises:
             Declined: the scales belong to another dimension.
@@ -225,7 +225,7 @@ _MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "U
 
 
 def _drop_pairs(model: onnx.ModelProto, makers: _Makers, graph: GraphInfo) -> bool:
-    """Moves bytes instead of numbers where these are dequantised, moved, and quantised as before.
+    """Drops the pair around an op that only moves elements, so that it moves bytes.
 
     Quantising by the same scale and zero point gives the same bytes.
     """
@@ -263,7 +263,7 @@ def _is_inverse(quantize: NodeProto, dequantize: NodeProto, graph: GraphInfo) ->
     )
     is_one = graph.shapes.get(names[0][0]) in ([], [1])
     is_plain = not {one.name for one in quantize.attribute} & {"block_size", "precision"}
-    # More than eight bits may not survive a multiplication in f16.
+    # A multiplication in f16 may lose integers of more than eight bits.
     kinds = {graph.elements.get(name) for name in (quantize.output[0], dequantize.input[0])}
     return is_same and is_one and is_plain and len(kinds) == 1 and kinds <= _BYTES
 
@@ -277,7 +277,7 @@ def _are_equal(left: str, right: str, graph: GraphInfo) -> bool:
 
 
 def _sign_bytes(model: onnx.ModelProto, graph: GraphInfo) -> bool:
-    """Makes unsigned bytes signed that only `DequantizeLinear` reads, by their zero points."""
+    """Makes unsigned bytes signed if only `DequantizeLinear` reads them; shifts zero points."""
     readers: dict[str, list[NodeProto]] = {}
     for node in model.graph.node:
         for name in names_read(node):

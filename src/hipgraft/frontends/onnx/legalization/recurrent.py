@@ -1,4 +1,4 @@
-"""Recurrent networks, step by step: the products of all inputs at once, then each step's own."""
+"""Unrolls recurrent networks: products of all inputs at once, then the products of each step."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Network:
         directions, *sides = writer.needed_shape(writer.node.input[2], "of this form")
         if len(x) != 3 or len(sides) != 2:
             raise ValueError("the input and the weights have three dimensions each")
-        self.hidden = min(sides)  # the other extent is that of all gates
+        self.hidden = min(sides)  # the other extent covers all gates
         self.batch_first = bool(writer.attribute("layout", 0))
         self.batch, self.steps = (x[0], x[1]) if self.batch_first else (x[1], x[0])
         self.features, self.count = x[2], directions
@@ -140,7 +140,7 @@ class Network:
             size = gates * self.hidden
             first = writer.slice(both, 0, 0, size)
             second = writer.slice(both, 0, size, 2 * size)
-            if self.resets_last and self.kind == "GRU":  # the state's own is added before a reset
+            if self.resets_last and self.kind == "GRU":  # the state's bias is added before a reset
                 bias = second
             else:
                 first = writer.op("Add", first, second)
@@ -263,7 +263,7 @@ class Network:
         return self.writer.op("Add", x, y) if y else x
 
     def _times(self, x: str, y: str) -> str:
-        """Multiplies by a factor; empty if that is."""
+        """Multiplies by a factor; empty if the factor is empty."""
         return self.writer.op("Mul", x, y) if y else ""
 
     def _results(self, made: Sequence[_Direction]) -> None:

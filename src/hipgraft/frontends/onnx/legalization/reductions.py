@@ -32,7 +32,7 @@ _OF_ONE = {"ReduceL2": "Abs", "ReduceLogSum": "Log", "ReduceLogSumExp": "Identit
 
 
 def _reduction(writer: Writer) -> None:
-    """Rewrites the operator on `(x, axes)`; or the axes are an attribute, in opsets before 18."""
+    """Rewrites the operator on `(x, axes)`; in older opsets the axes are an attribute."""
     x = writer.node.input[0]
     extents = writer.extents(x)
     if 0 in extents:
@@ -55,7 +55,7 @@ def _reduction(writer: Writer) -> None:
 
 
 def _reduce_known_axes(writer: Writer, shape: Sequence[int | None]) -> None:
-    """Names each axis once, because torch-mlir's mean divides by the extent of each.
+    """Removes duplicate axes, because torch-mlir's mean divides by the extent of each listed axis.
 
     torch-mlir also aborts at some reductions over axes of extent 1, which are elementwise.
     """
@@ -66,7 +66,7 @@ def _reduce_known_axes(writer: Writer, shape: Sequence[int | None]) -> None:
     elementwise = _OF_ONE.get(writer.node.op_type)
     if elementwise and all(shape[axis] == 1 for axis in reduced):
         x, element = writer.node.input[0], writer.element(writer.node.input[0])
-        # Logarithms of integers become whole numbers.
+        # Logarithms of integers are truncated to whole numbers.
         wide = x if element in FLOATS else writer.cast(x, TensorProto.DOUBLE)
         y = writer.op(elementwise, wide)
         x = y if element in FLOATS else writer.cast(y, element)
@@ -97,7 +97,7 @@ def _log_sum_exp(writer: Writer, axes: Sequence[int]) -> None:
 
 
 def _choices(writer: Writer, shape: Sequence[int]) -> list[tuple[int, ...]]:
-    """Returns the sets of axes that are possible by the shapes of operand and result."""
+    """Returns the sets of axes that the shapes of operand and result permit."""
     keeps = bool(writer.attribute("keepdims", 1))
     wanted = writer.graph.shapes.get(writer.node.output[0])
     counts = _counts(writer, len(shape))
@@ -116,7 +116,7 @@ def _result_shape(shape: Sequence[int], axes: Sequence[int], *, keeps: bool) -> 
 
 
 def _counts(writer: Writer, rank: int) -> Sequence[int]:
-    """Returns the possible numbers of axes; no axes means all, unless an attribute differs."""
+    """Returns the possible numbers of axes; no axes means all, unless an attribute forbids it."""
     shape = writer.graph.shapes.get(writer.node.input[1])
     if shape is None:
         return range(0 if writer.attribute("noop_with_empty_axes", 0) else 1, rank + 1)
@@ -158,7 +158,7 @@ def non_negative(writer: Writer, axes: str, extent: int) -> str:
 
 
 def _reduce_nothing(writer: Writer) -> None:
-    """Reduces a tensor without elements: its result is empty, or of one value."""
+    """Reduces a tensor without elements: the result is empty, or repeats a single value."""
     shape = writer.needed_shape(writer.node.output[0], "of no elements")
     op_type, element = writer.node.op_type, writer.element(writer.node.output[0])
     dtype = helper.tensor_dtype_to_np_dtype(element)

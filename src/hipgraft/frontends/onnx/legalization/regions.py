@@ -12,8 +12,8 @@ from hipgraft.frontends.onnx.legalization.graph_info import Array
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
 _FLOAT = TensorProto.FLOAT
-_HALF_PIXEL_OPSET = 16  # from which regions are moved by half a pixel
-_LINEAR_OPSET = 20  # of the new name for bilinear sampling
+_HALF_PIXEL_OPSET = 16  # the opset from which regions are shifted by half a pixel
+_LINEAR_OPSET = 20  # the opset that renames bilinear sampling
 
 
 def _samples(writer: Writer, x: str, positions: Sequence[str], padding: str) -> str:
@@ -93,7 +93,7 @@ def _positions(writer: Writer, dim: int, kernel: Sequence[int], counts: Sequence
 def _roi_align(writer: Writer) -> None:
     """`(x, rois, images)`: averages of samples, in a grid over each region of an image.
 
-    Images are sampled one above the other: a region's rows are those of its image.
+    Images are stacked vertically and sampled as one: a region's rows are those of its image.
     """
     x, rois, numbers = writer.node.input
     batch, channels, height, width = writer.needed_shape(x, "of this form")
@@ -152,7 +152,7 @@ def _region(writer: Writer, rois: str, column: int, size: int, ratio: int) -> st
 
 
 def _max_roi_pool(writer: Writer) -> None:
-    """`(x, rois)`: maxima of the cells of regions, whose first column is the image's number.
+    """`(x, rois)`: maxima of the cells of regions; column 0 of `rois` is the image's number.
 
     A cell is a range of rows and a range of columns, so that maxima over one follow those over the
     other. Cells without elements are zero.
@@ -186,7 +186,7 @@ def _max_roi_pool(writer: Writer) -> None:
 
 
 def _cells(writer: Writer, rois: str, column: int, extent: int, size: int) -> str:
-    """Tells which elements are in each cell of a dimension of each region.
+    """Marks the elements in each cell of a dimension of each region.
 
     Returns:
         The name of booleans [regions, size, extent].

@@ -1,4 +1,4 @@
-"""Rewrites resizing, one dimension after the other, by indices and weights of results."""
+"""Rewrites resizing, one dimension at a time, with indices and weights for each result."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _resize(writer: Writer) -> None:
 
 
 def _saturated(writer: Writer, y: str, dtype: np.dtype[Any]) -> str:
-    """Rounds floats to integers of a range, as ONNX's reference does; onnxruntime cuts them."""
+    """Rounds and saturates floats to integers, as ONNX's reference does; onnxruntime truncates."""
     bounds = [writer.like(float(one), _FLOAT) for one in (np.iinfo(dtype).min, np.iinfo(dtype).max)]
     return writer.op("Clip", writer.op("Round", y), *bounds)
 
@@ -139,7 +139,7 @@ class _Line:
         return self._extrapolated(y, points) if crops else y
 
     def _is_scaled(self) -> bool:
-        """Whether an extent that stays may be stretched by a scale that is an input."""
+        """Whether a scale input may stretch a dimension whose extent does not change."""
         return self._writer.has_input(2) and self._writer.shape(self._writer.node.input[2]) != [0]
 
     def _number(self, value: float) -> str:
@@ -282,7 +282,7 @@ class _Line:
         return total
 
     def _added(self, total: str, x: str, index: str, weight: str) -> str:
-        """Adds the elements at `index` by their weights, both [results], to a total."""
+        """Adds the weighted elements at `index` to a total; indices and weights are [results]."""
         writer = self._writer
         narrow = writer.cast(weight, writer.element(writer.node.input[0]))
         shape = [1] * self._rank

@@ -65,7 +65,7 @@ def _read_points(writer: Writer, index: Rows, extents: list[int]) -> Rows:
 
 
 def _coordinates(index: Rows, extents: Sequence[int], *, has_parts: bool) -> list[int] | None:
-    """Returns which coordinates indices are, if each takes all values in a dimension.
+    """Returns the coordinates that indices equal, if each takes all values in a dimension.
 
     Args:
         index: the indices.
@@ -91,7 +91,7 @@ def _coordinates(index: Rows, extents: Sequence[int], *, has_parts: bool) -> lis
 
 
 def _clamped(writer: Writer, index: Rows, extents: Sequence[int]) -> str:
-    """Writes indices that are valid also for positions that are not selected."""
+    """Writes indices that are valid even for positions that are not selected."""
     return clamped(writer, index.write(writer, index.coordinates), extents)
 
 
@@ -146,7 +146,7 @@ def write_rows(writer: Writer, index: Rows, updates: Rows) -> None:
 
 
 def _line(index: Rows, extents: Sequence[int], axis: int) -> list[int] | None:
-    """Returns which coordinate indices are, if each selects a whole line of a tensor."""
+    """Returns the coordinate that indices equal, if each selects a whole line of a tensor."""
     others = [n for n in range(len(extents)) if n != axis]
     if index.array is None or any(index.shape[n] != extents[n] for n in others):
         return None
@@ -178,8 +178,8 @@ def _written(
         data: the tensor, [*D, *R], where D are the extents of the coordinates `found`.
         extents: extents of the tensor.
         selection: the selection of the rows.
-        found: the coordinates that are indices; rows that differ only in other coordinates are
-            combined.
+        found: the coordinates that serve as indices; rows that differ only in other coordinates
+        are combined.
         values: the rows of all positions, which reshape to [*selection.extents, *R].
     """
     rest = list(extents[len(found) :])
@@ -233,7 +233,7 @@ def _last_written(
 
 
 def neutral(reduction: str, element: int) -> Array:
-    """Returns the scalar that changes nothing."""
+    """Returns the neutral element of the reduction, a scalar."""
     dtype = helper.tensor_dtype_to_np_dtype(element)
     if reduction in ("add", "mul"):
         return np.array(int(reduction == "mul")).astype(dtype)
@@ -246,7 +246,7 @@ def neutral(reduction: str, element: int) -> Array:
 def _scatter_elements(
     writer: Writer, index: Rows, updates: Rows, extents: Sequence[int], axis: int
 ) -> None:
-    """Writes rows at computed indices; rows that are not selected go beyond the tensor's end."""
+    """Writes rows at computed indices; unselected rows are written beyond the tensor's end."""
     shape = [1] * len(extents)
     shape[axis] = index.selection.count(index.selection.coordinates)
     at = _wrapped(writer, index, [extents[axis]])
@@ -268,7 +268,7 @@ def _scatter_points(writer: Writer, index: Rows, updates: Rows, extents: Sequenc
 def _scatter(
     writer: Writer, index: Rows, updates: Rows, extents: Sequence[int], axis: int, at: str
 ) -> None:
-    """Writes the node with a tensor that is longer by one along `axis`, and cuts the result."""
+    """Writes the node on a tensor that is longer by one along `axis`, and crops the result."""
     after = [int(n == axis) for n in range(len(extents))]
     longer = writer.pad(writer.node.input[0], [0] * len(extents), after)
     values = updates.write(writer, index.selection.coordinates)

@@ -1,4 +1,4 @@
-"""Extents that are computed from the number of the rows that `NonZero` selects."""
+"""Evaluates extents that are computed from the number of rows that `NonZero` selects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOVES = frozenset(
 def are_extents(array: Array, rows: int) -> bool:
     """Whether integers are extents, multiples of a number of rows, or sums of these.
 
-    Truth values of such integers are, too.
+    Truth values of such integers count as extents, too.
     """
     if array.dtype.kind == "b":
         return True
@@ -35,7 +35,7 @@ def are_extents(array: Array, rows: int) -> bool:
 
 
 def counts_rows(array: Array) -> bool:
-    """Whether any of some extents depends on a number of rows."""
+    """Whether any of the extents depends on a number of rows."""
     return array.dtype.kind != "b" and bool((np.abs(array) >= _LARGEST_EXTENT).any())
 
 
@@ -46,7 +46,7 @@ def moved(
     if len(values) < len({*node.input} - {""}):
         return None
     results = evaluate(node, values, model)
-    # Whether a number of rows is zero is not known.
+    # A number of rows may be zero, which is not known here.
     is_truth = cast_element(node) == TensorProto.BOOL
     arrays = (results or {}).values()
     if results is None or is_truth or not all(are_extents(a, selection.rows) for a in arrays):

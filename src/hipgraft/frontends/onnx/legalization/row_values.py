@@ -4,8 +4,8 @@ A `NonZero` of an operand with the extents `[d0, d1, …]` selects some of its `
 positions, in row-major order; its result has their coordinates. A value of these rows depends on
 some coordinates only: what an expert computes of a token, for example, does not depend on the slot
 in which the token chose the expert. Each value is therefore computed for all combinations of the
-coordinates on which it depends. What is computed for positions that are not selected has no
-meaning, and is dropped when rows are written.
+coordinates on which it depends. Results for positions that are not selected are meaningless, and
+are dropped when rows are written.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Selection:
         return [*shape[:axis], *parts, *shape[axis + 1 :]]
 
     def coordinate(self, numbers: Array) -> int | None:
-        """Returns which coordinate of all positions `numbers` are; None if they are not one."""
+        """Returns the coordinate of all positions that `numbers` equals; None if it equals none."""
         if numbers.size != self.count(self.coordinates):
             return None
         grid = numbers.reshape(self.extents)
@@ -89,7 +89,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class Extents:
-    """Extents of values of rows: integers among which `Selection.rows` stands for their number."""
+    """Extents of row values: integers in which `Selection.rows` stands for the number of rows."""
 
     selection: Selection
     array: Array
@@ -103,7 +103,7 @@ class Rows:
         name: the value; empty if it is known before the model runs.
         selection: the selection of the rows.
         shape: shape of the value, with `Selection.rows` in place of the number of rows.
-        coordinates: those on which the value depends, in order.
+        coordinates: coordinates on which the value depends, in order.
         array: elements for all positions, if they are known; else None.
     """
 
@@ -135,7 +135,7 @@ class Rows:
         return axes_of(self.shape, self.selection.rows)[0]
 
     def write(self, writer: Writer, coordinates: Collection[int]) -> str:
-        """Writes the value for all combinations of `coordinates`, which include its own."""
+        """Writes the value for all combinations of `coordinates`, a superset of its own."""
         whole = self.selection.sized(self.shape, coordinates)
         own = self.coordinates
         name = self.name if self.array is None else self._constant(writer, self.array)
@@ -164,15 +164,15 @@ class Rows:
 
 
 def stretched_once(array: Array) -> Array:
-    """Returns an array with extent 1 for each dimension in which its elements are equal in memory.
+    """Returns an array whose broadcast dimensions (stride 0) have extent 1.
 
-    It has the strides of `np.broadcast_to`'s result.
+    Such arrays have the strides of `np.broadcast_to`'s results.
     """
     return array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
 
 
 def stretched(node: NodeProto, values: Mapping[str, Array]) -> dict[str, Array] | None:
-    """Evaluates operators that repeat elements, without memory for the repetitions."""
+    """Evaluates operators that repeat elements, without allocating the repetitions."""
     if node.op_type == "Expand":
         data, shape = (values[name] for name in node.input)
         array = np.broadcast_to(data, np.broadcast_shapes(data.shape, tuple(shape.tolist())))

@@ -1,8 +1,8 @@
 """Rewrites programs that select rows with `NonZero`, as mixtures of experts do.
 
-The number of rows depends on values. If a program processes them independently of each other and
-writes them into a tensor of a known shape, it can process the rows of all positions, and write
-those that are selected: see `row_values`.
+The number of rows depends on values. If a program processes the rows independently of each other
+and writes them into a tensor of a known shape, it can process the rows of all positions, and write
+only the selected ones: see `row_values`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from hipgraft.frontends.onnx.legalization.writer import (
 from hipgraft.frontends.onnx.order import makers_of, names_read
 from hipgraft.ir.diagnostics import Declined
 
-_MOST_KNOWN = 1 << 22  # elements of a value that is computed as the model is read
+_MOST_KNOWN = 1 << 22  # elements of a value that is computed while the model is read
 
 _READS = frozenset({"Gather", "GatherElements", "GatherND"})
 _WRITES = frozenset({"ScatterElements", "ScatterND"})
@@ -124,8 +124,8 @@ class _Rewriter:
         self._selections: dict[int, Selection] = {}
         self._settled: dict[str, Array] = {}
         self._joined: dict[tuple[Selection | int, ...], Selection] = {}
-        # Joined rows, by the sum of their row counts and the selection that represents it. None if
-        # several joined rows have the sum.
+        # Joined rows, by the sum of their row counts and the selection that represents the sum.
+        # None if several joined rows have the same sum.
         self._sums: dict[tuple[Selection, int], Selection | None] = {}
 
     def run(self, chosen: set[str]) -> None:
@@ -152,7 +152,7 @@ class _Rewriter:
             self._model.graph.value_info.remove(value)
 
     def settle(self) -> bool:
-        """Makes extents constant that are not row counts, and returns whether there are any."""
+        """Makes extents constant that are not row counts; returns whether it made any constant."""
         graph = self._model.graph
         nodes = [node for node in graph.node if not self._settled.keys() >= {*node.output}]
         changed = len(nodes) < len(graph.node)
@@ -210,7 +210,7 @@ class _Rewriter:
             raise RefusedNode(node, str(refused)) from None
 
     def _resolved(self, name: str) -> _Found:
-        """Returns what is known of a value; a sum of numbers is the number of the joined rows."""
+        """Returns a value's known form; a sum of row counts becomes the count of joined rows."""
         one = self._found[name]
         if isinstance(one, Extents):
             for number in sorted({int(n) for n in one.array.reshape(-1)}):

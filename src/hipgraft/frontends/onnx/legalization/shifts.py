@@ -1,4 +1,4 @@
-"""Rewrites shifts by any amount, which drop bits that leave the number, and remainders."""
+"""Rewrites shifts by any amount, which drop the bits shifted out, and remainders."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _shifted_right_64(writer: Writer, x: str, counts: str) -> str:
 
 
 def _signed_shift(writer: Writer) -> None:
-    """Shifts signed numbers: to the right towards the lesser number."""
+    """Shifts signed numbers: right shifts round down."""
     x, amounts = writer.node.input
     element = writer.element(x)
     if element in TYPES:
@@ -92,7 +92,7 @@ def _wrapped(writer: Writer, x: str, bits: int) -> str:
 
 
 def _remainder(writer: Writer) -> None:
-    """Integers' remainders with the sign of the dividend, for which torch-mlir takes the other."""
+    """Writes integer remainders with the dividend's sign; torch-mlir uses the divisor's sign."""
     x, y = writer.node.input
     dtype = helper.tensor_dtype_to_np_dtype(writer.element(x))
     if not writer.attribute("fmod", 0) or dtype.kind != "i":

@@ -79,7 +79,7 @@ def store_narrow_types(
 def boundary_elements(model: onnx.ModelProto, skipped: Mapping[str, TensorProto]) -> list[str]:
     """Returns the element types of a graph's inputs and results as MLIR spells narrow ones.
 
-    Others are empty; the list is empty where none is narrow.
+    Other types are empty texts; the list is empty if no type is narrow.
     """
     constants = {*skipped, *(tensor.name for tensor in model.graph.initializer)}
     inputs = [value for value in model.graph.input if value.name not in constants]
@@ -157,7 +157,7 @@ def _maximum_pool(writer: Writer, kind: Narrow) -> None:
 
 
 def _identity_matrix(writer: Writer, _: Narrow) -> None:
-    """Writes ones and zeros; only the shape of the operand is of importance."""
+    """Writes ones and zeros; only the shape of the operand matters."""
     (x,) = writer.node.input
     element = writer.attribute("dtype") or writer.element(x)
     kind = TYPES.get(element)
@@ -167,7 +167,7 @@ def _identity_matrix(writer: Writer, _: Narrow) -> None:
 
 
 def _power(writer: Writer, kind: Narrow) -> None:
-    """Powers of integers by those of their carriers; those of floats in f64."""
+    """Computes powers of integers in their carriers, and powers of floats in f64."""
     x, exponent = writer.node.input
     element = writer.element(x)
     if helper.tensor_dtype_to_np_dtype(element).kind not in "iu":
@@ -212,7 +212,7 @@ def _store_attribute(writer: Writer) -> None:
 
 
 def stored(tensor: TensorProto) -> TensorProto:
-    """Returns a tensor of a narrow type as bits; data in other files stays there."""
+    """Returns a tensor of a narrow type as bits; external data stays in its file."""
     kind = TYPES[tensor.data_type]
     if tensor.data_location == TensorProto.EXTERNAL and kind.bits >= 8:
         copy = TensorProto()

@@ -1,4 +1,4 @@
-"""Rewrites `NonMaxSuppression` by one step for each box that it may select of a class."""
+"""Unrolls `NonMaxSuppression` to one step for each box that it may select per class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 _FLOAT, _INT64 = TensorProto.FLOAT, TensorProto.INT64
 _MOST_STEPS = 256
 _BOX = 4  # numbers that describe a box
-_THRESHOLD = 4  # the input after which a score must be
+_THRESHOLD = 4  # the index of the input with the score threshold
 
 
 class _Boxes:

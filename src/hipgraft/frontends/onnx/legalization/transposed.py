@@ -7,7 +7,7 @@ from hipgraft.ir.diagnostics import Declined
 
 
 def _conv_transpose(writer: Writer) -> None:
-    """Computes with equal padding at both ends, and crops what is more at one."""
+    """Computes with equal padding at both ends, and crops the excess at one end."""
     shape = writer.shape(writer.node.input[0])
     window = writer.shape(writer.node.input[1])[2:]
     rank = len(shape) - 2
@@ -29,7 +29,7 @@ def _conv_transpose(writer: Writer) -> None:
     equal = [min(ends) for ends in zip(before, after, strict=True)]
     for n, (low, high) in enumerate(zip(before, after, strict=True)):
         if low > high and extra[n] + low - high < strides[n]:
-            # With more elements at the end, both ends can be cropped by as many.
+            # With additional elements at the end, both ends can be cropped by the same number.
             equal[n], extra[n] = low, extra[n] + low - high
     inner = writer.op(
         "ConvTranspose",

@@ -68,7 +68,7 @@ def quotient(writer: Writer, x: str, y: str) -> str:
     zero, one = writer.like_int(0), writer.like_int(1)
     is_large = writer.op("Less", y, zero)
     divisor = writer.op("Where", is_large, one, y)
-    # Twice the quotient of half the dividend is too small by at most one.
+    # Twice the quotient of half the dividend is at most one too small.
     guess = writer.op("Div", halved(writer, x), divisor)
     guess = writer.op("Add", guess, guess)
     rest = writer.op("Sub", x, writer.op("Mul", guess, divisor))

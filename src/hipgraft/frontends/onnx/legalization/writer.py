@@ -85,7 +85,7 @@ class Writer:
         """Returns the known extents of a value, None for others.
 
         Raises:
-            Declined: its rank is not known.
+            Declined: the rank is not known.
         """
         if name not in self.graph.extents:
             return list(self.shape(name))
@@ -95,7 +95,7 @@ class Writer:
         """Returns the static shape of a value that `form` of the operator needs.
 
         Raises:
-            Refused: it is unknown.
+            Refused: the shape is unknown.
         """
         try:
             return self.shape(name)
@@ -149,7 +149,7 @@ class Writer:
         """Returns the constant integers of input `index`.
 
         Raises:
-            Declined: they are not constant.
+            Declined: the input is not constant.
         """
         return [int(one) for one in self.constant(self.node.input[index]).reshape(-1)]
 
@@ -241,7 +241,7 @@ class Writer:
         count = size_of(self.graph.shapes.get(x, shape))
         if -1 not in shape and count != size_of(shape):
             raise Refused(f"has an operand of {count} elements instead of shape {list(shape)}")
-        # With `allowzero`, 0 is an extent, without it a copy; opset 13 lacks the attribute.
+        # With `allowzero`, 0 is an extent; without it, 0 copies one. Opset 13 lacks the attribute.
         options = {"allowzero": 1} if 0 in shape else {}
         return self.op("Reshape", x, self.const(list(shape), np.int64), **options)
 

@@ -1,6 +1,6 @@
-"""Rewrites operators of `com.microsoft`, which onnxruntime's optimizer and quantizer make.
+"""Rewrites the `com.microsoft` operators that onnxruntime's optimizer and quantizer emit.
 
-Each becomes operators of ONNX's own domain, by the shapes and types of the node's operands.
+Each operator becomes operators of ONNX's own domain, depending on operand shapes and types.
 onnxruntime's schemas and CPU kernels define their semantics.
 """
 

@@ -29,7 +29,7 @@ class Heads:
         keys: extent.
         past: how many of the keys come before the first row.
         size: extent.
-        element: type of all.
+        element: element type of all operands.
     """
 
     query: str
@@ -214,7 +214,7 @@ def _key_and_value(writer: Writer, batch: int, count: int) -> tuple[list[str], i
 
 
 def _with_bias(writer: Writer, parts: list[str], count: int, size: int) -> list[str]:
-    """Adds the biases of the projections before."""
+    """Adds the biases of the preceding projections."""
     if not writer.has_input(3):
         return parts
     if (

@@ -28,7 +28,7 @@ def unpacked(writer: Writer, packed: str, shape: list[int], bits: int) -> str:
 def _centred(writer: Writer, packed: str, shape: list[int], bits: int) -> str | None:
     """Returns a constant's elements minus half their range, as INT8; None for other values.
 
-    Kernels then need not unpack them.
+    Kernels then need not unpack the elements.
     """
     stored = writer.mapped_data(packed)
     if stored is None or stored.size != prod(shape):
@@ -112,7 +112,7 @@ def _gather_block_quantized(writer: Writer) -> None:
             zeros = writer.slice(zeros, 1, 0, blocks)
         zero = writer.reshape(writer.cast(zeros, _F32), [count, blocks, 1])
     scale = writer.cast(writer.op("Gather", scales, flat), _F32)
-    if extent % block:  # the last block is a part
+    if extent % block:  # the last block may be partial
         rows = writer.pad(rows, [0, 0], [0, blocks * block - extent])
     centred = writer.op("Sub", writer.reshape(rows, [count, blocks, block]), zero)
     y = writer.op("Mul", centred, writer.reshape(scale, [count, blocks, 1]))

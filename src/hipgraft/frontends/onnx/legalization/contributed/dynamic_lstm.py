@@ -15,7 +15,7 @@ _SCALES = {1: 8, 2: 10}
 class _QuantizedLstm(Network):
     """`(x, w, r, b, lengths, h, c, p, w scale, w zero, r scale, r zero)`.
 
-    The inputs of all steps, and the state of each step, are quantised by their own range.
+    The inputs of all steps are quantised by their common range, each step's state by its own range.
     """
 
     def __init__(self, writer: Writer):

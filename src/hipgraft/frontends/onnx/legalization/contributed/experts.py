@@ -14,7 +14,7 @@ _INTERLEAVED = 1
 
 
 class _Experts:
-    """Experts of two layers, for T tokens of H features: E experts of I hidden ones.
+    """E experts of two layers with I hidden features, for T tokens of H features.
 
     Args:
         writer: writer of the node, `(tokens, scores of experts, …)`.
@@ -147,7 +147,7 @@ def _quantized_experts(writer: Writer) -> None:
         raise Refused("with three products or scaled activations is not supported")
     weights = [_dequantized(writer, layer) for layer in (1, 2)]
     given = _input(writer, 14)
-    # onnxruntime's CPU kernel has the softmax of the chosen scores alone.
+    # onnxruntime's CPU kernel computes the softmax of the chosen scores alone.
     shares = experts.shares(given, normalized=not given or _is_normalized(writer))
     experts.write(weights, [_input(writer, index) for index in (4, 7)], shares)
 

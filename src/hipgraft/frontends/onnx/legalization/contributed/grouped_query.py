@@ -72,7 +72,7 @@ def _extents(writer: Writer) -> _Extents:
 
 
 def _is_prompt(writer: Writer, extents: _Extents) -> bool:
-    """Whether all keys are new, because their number is that of the longest sequence."""
+    """Whether all keys are new, because there are as many as the longest sequence has."""
     if not extents.past:
         return True
     constant = writer.graph.constants.get(writer.node.input[6])
@@ -105,7 +105,7 @@ def _with_rotation(
     if writer.has_input(9):
         given = writer.cast(writer.node.input[9], _INT64)
         if _is_prompt(writer, extents):
-            # The first position of all counts alone, and `lengths` is 0.
+            # Only the very first position is used, and `lengths` is 0.
             first = writer.slice(writer.reshape(given, [-1]), 0, 0, 1)
             given = writer.op("Add", positions, first)
         positions = given

@@ -1,4 +1,4 @@
-"""Rewrites contributed norms and the sums before them."""
+"""Rewrites contributed norms, including the sums that some of them take first."""
 
 from __future__ import annotations
 

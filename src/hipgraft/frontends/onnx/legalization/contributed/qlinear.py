@@ -32,7 +32,7 @@ def _scalar(writer: Writer, name: str) -> str:
     shape = writer.shape(name)
     known = writer.graph.constants.get(name)
     if known is not None and not np.isfinite(known.astype(np.float64)).all():
-        # Calibration of a mask of -inf gives such a scale; onnxruntime's tables give other results.
+        # Calibrating a mask of -inf yields such a scale; onnxruntime's tables give other results.
         raise Refused("by a scale that is not finite is not supported")
     return writer.reshape(name, []) if shape == [1] else name
 
@@ -43,7 +43,7 @@ def _input(writer: Writer, index: int) -> str:
 
 
 def quantize(writer: Writer, y: str, scale: int, like: str) -> None:
-    """Makes the result from `y`, by the scale that is input `scale` and the zero point after it."""
+    """Makes the result from `y`, by the scale in input `scale` and the zero point after it."""
     zero = _input(writer, scale + 1) or writer.zero(like)
     writer.result(writer.op("QuantizeLinear", y, _input(writer, scale), zero))
 
@@ -190,7 +190,7 @@ def _scale(writer: Writer, a: int, b: int) -> str:
 
 
 def _scaled(writer: Writer, product: str, scale: str, bias: int) -> None:
-    """Makes the result from a product of integers, a scale, and the bias that is input `bias`."""
+    """Makes the result from a product of integers, a scale, and the bias in input `bias`."""
     y = writer.op("Mul", writer.cast(product, _F32), scale)
     if writer.has_input(bias):
         y = writer.op("Add", y, writer.node.input[bias])

@@ -15,7 +15,7 @@ class Rotation:
         cos: cosines of the angles, `[batch, 1, rows, half]`.
         sin: sines, likewise.
         half: pairs in a row.
-        interleaved: whether pairs are neighbours; else each half has one number of every pair.
+        interleaved: whether the two numbers of a pair are adjacent; else each half has one of them.
     """
 
     cos: str
