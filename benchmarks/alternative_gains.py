@@ -3,8 +3,8 @@
     python benchmarks/alternative_gains.py [--target gfx942]
         [--match split]
 
-There is one shape of a published model for each alternative. An alternative without any gain should
-be removed.
+Each alternative is measured on one shape of a published model. An alternative that never gains
+should be removed.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
     python benchmarks/alternatives.py [--target gfx942] [--match 197]
         [--limit 1.1]
 
-A row for each case: the ratio of the lowering that `--search=default` chooses without a database,
-marked by `*`, to the best one, and the counts of all. Exits with 1 where the ratio is over
-`--limit` in one of `KNOWN`, the first cases. The shapes are those beside IREE's happy paths:
+Prints a row for each case: the counts of all lowerings, and the ratio of the lowering that
+`--search=default` chooses without a database (marked by `*`) to the best one. Exits with 1 if the
+ratio exceeds `--limit` in one of `KNOWN`, the first cases. The shapes are off IREE's happy paths:
 attention whose sequence or head is not a multiple of the tile, strided 1x1 convolutions, products
-with a long inner dimension. `fused` is left out where it is known to cost hundreds of times more
-(`--all` has it counted).
+with a long inner dimension. `fused` is omitted where it is known to cost hundreds of times more;
+`--all` counts it, too.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def product(m: int, k: int, n: int, element: str) -> Case:
     return Case(f"matmul {m}x{k}x{n} {element}", element, [(1, m, k), (1, k, n)], (1, m, n), build)
 
 
-# Shapes for which IREE is known to be tens or hundreds of times slower in one of the forms.
+# Shapes for which one of the lowerings is known to be tens or hundreds of times slower in IREE.
 KNOWN = [
     attention(1, 12, 128, 64, "f32"),
     attention(1, 12, 128, 64, "f16"),
@@ -140,7 +140,7 @@ def measure(case: Case, target: Target, cost_model: CostModel, everything: bool)
 
 
 def chosen(case: Case, target: Target) -> str:
-    """Returns the plan that is chosen without knowing any counts."""
+    """Returns the plan that the search chooses without any counts."""
     with make_context(), ir.Location.unknown():
         module = ir.Module.create()
         graph = container(module, case)

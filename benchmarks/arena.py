@@ -2,9 +2,9 @@
 
     python benchmarks/arena.py MODEL.onnx ... [--target=gfx942] [--limit=1.02]
 
-Prints a row for each model and the sum; fails where the sum of the planned bytes is over `--limit`
-times that of the lower bounds, or a model's are over the transients of `iree-compile` for the whole
-model. A dash stands for models that `iree-compile` does not compile.
+Prints a row for each model and one for the sum. Fails if the sum of the planned bytes exceeds
+`--limit` times the sum of the lower bounds, or if a model's planned bytes exceed the transients of
+`iree-compile` for the whole model. A dash marks models that `iree-compile` does not compile.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ WRONG_REFERENCE = ("GRU", "LRN", "LSTM", "LpNormalization", "RNN")
 
 
 def is_known_in_f32(candidate: Draft) -> bool:
-    """Whether only the reference implementation computes the model in f32."""
+    """Returns whether only the reference implementation computes the model in f32."""
     return candidate.opset >= REFERENCE_OPSET and candidate.op not in WRONG_REFERENCE
 
 
@@ -69,7 +69,7 @@ def is_extreme(candidate: Draft) -> bool:
 
 
 def _is_defined(candidate: Draft) -> bool:
-    """Whether the result does not depend on an algorithm's order, or on an invalid operand."""
+    """Whether the result depends neither on an algorithm's order nor on an invalid operand."""
     if str(candidate.attributes.get("auto_pad")).startswith("SAME") and _is_cropped(candidate):
         return False
     rule = _RULES.get(candidate.op)
@@ -196,7 +196,7 @@ _RULES: dict[str, Callable[[Draft], bool]] = {
     "AveragePool": _is_padded_alike,
     "Cast": _fits,
     "CastLike": _fits,
-    "ConvTranspose": _is_finite,  # whether zeros beside the image are multiplied by infinity
+    "ConvTranspose": _is_finite,  # implementations may multiply zeros beside the image by infinity
     "MatMul": _sums_elements,
     "MeanVarianceNormalization": _is_spread,  # of one element, a quotient of roundings
     "OneHot": _is_whole,

@@ -3,10 +3,10 @@
     python benchmarks/compile_faults.py [--graphs 200] [-j 2] [--pause 0.5] [--timeout 10]
 
 First, the graphs are compiled without faults and without a cache, which gives the expected kernels.
-Then two compilations of all of them share a new cache, while from outside processes are killed,
-stopped and denied memory, and entries are changed and cut short. A third compilation uses the cache
-that they left, on a full disk; a fourth one has a free disk again. The status is 1 if a kernel is
-wrong, a graph has neither a kernel nor a reason, or something is not reported exactly once.
+Then two compilations of all graphs share a new cache, while processes are killed, stopped and
+denied memory from outside, and cache entries are changed and truncated. A third compilation uses
+the resulting cache on a full disk; a fourth one has free disk space again. The status is 1 if a
+kernel is wrong, a graph has neither a kernel nor a reason, or a fault is not reported exactly once.
 """
 
 from __future__ import annotations

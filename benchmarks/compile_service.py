@@ -2,9 +2,9 @@
 
     python benchmarks/compile_service.py MODEL.onnx [--target gfx942] [-j N]
 
-Times are wall times; ratios are to the cold run. (a) starts one `iree-compile` for each graph,
-equal ones again and again, as command-line front ends of hipDNN do; (b) is one `iree-compile` of
-the whole model. The whole of `hipgraft-compile` is timed, Python's start included.
+Times are wall times; ratios are to the cold run. (a) starts one `iree-compile` for each graph, even
+for equal graphs, as command-line front ends of hipDNN do; (b) runs one `iree-compile` on the whole
+model. The time of `hipgraft-compile` includes the start of Python.
 """
 
 from __future__ import annotations

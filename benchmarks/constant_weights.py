@@ -1,4 +1,4 @@
-"""Gives the models of `models/`, whose weights are inputs, constant ones."""
+"""Replaces the weights of the models in `models/`, which are inputs, with constants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def with_weights(
     Args:
         path: the model.
         directory: directory of the new model, which has the same name.
-        is_weight: whether the input of a name is a weight.
+        is_weight: function that returns whether the input with a given name is a weight.
 
     Values have a standard deviation of 0.05.
     """

@@ -3,14 +3,14 @@
     python benchmarks/cuda_models.py prepare DIR MODEL.onnx...   # where the compiler is
     python benchmarks/cuda_models.py run DIR [MODEL...]          # where the GPU is
 
-`prepare` fills DIR with what `run` needs: for each model a bundle, its launches as a program of
-IREE's (`iree_stream.py`), the whole model as IREE compiles it by itself, and the `.npz` beside the
-model, with inputs `in_*` and results `out_*`, or
-else the model, so that onnxruntime on the CPU can tell the results of made inputs.
-`run` needs no compiler: numpy, ml_dtypes and this source, IREE's runtime for its column, and
-PyTorch for those of a `MODEL.pt2` (`torch.export.save`, with example inputs) that lies in DIR.
+`prepare` writes the input of `run` to DIR. For each model, this is a bundle, its launches as a
+program for IREE's runtime (`iree_stream.py`), the whole model as compiled by IREE alone, and the
+`.npz` beside the model, with inputs `in_*` and results `out_*`. Without an `.npz`, the model itself
+is copied, and onnxruntime computes the results of generated inputs on the CPU. `run` needs no
+compiler. It needs numpy, ml_dtypes and this source; the IREE columns need IREE's runtime, and the
+PyTorch columns need PyTorch and a `MODEL.pt2` in DIR (`torch.export.save`, with example inputs).
 
-All times are of whole runs with their wait, on inputs that are on the GPU: the median in µs.
+All times are medians in µs of whole runs, including the wait, with inputs on the GPU.
 """
 
 from __future__ import annotations

@@ -6,15 +6,15 @@
                                       [--failures build/differential]
 
 Operators, their inputs, types, optional inputs and attributes are drawn from ONNX's schemas, and
-shapes from those that are empty, of one element, odd and prime. onnxruntime, unoptimised, or ONNX's
-reference implementation says whether a model is valid, and what it computes; where both do and do
-not agree, the round does not count. Before opset 13 onnxruntime alone is asked. A model that
-hipgraft refuses in one line counts as right. One that is wrong, aborts or ends in a traceback is
-made smaller, and written to `--failures` with its inputs. `--rewrites` compiles nothing: the
-reference implementation evaluates the model as the frontend has rewritten it, which takes
-milliseconds. With `--dynamic`, most extents of the inputs are symbolic; with `--long`, some are as
-long as those of models; with `--element`, tensors of f32 have that type, and the reference computes
-in f32. The status is 1 if there is a failure.
+shapes from those that are empty, of one element, odd and prime. Unoptimised onnxruntime or ONNX's
+reference implementation decides whether a model is valid and computes the expected results; if both
+compute results that differ, the round does not count. Before opset 13, only onnxruntime is used. A
+model that hipgraft rejects with a one-line error counts as right. A model that gives wrong results,
+aborts or ends in a traceback is reduced, and written to `--failures` with its inputs. `--rewrites`
+compiles nothing: the reference implementation evaluates the model as the frontend has rewritten it,
+which takes milliseconds. With `--dynamic`, most extents of the inputs are symbolic; with `--long`,
+some are as long as in real models; with `--element`, that type replaces f32, and the reference
+computes in f32. The status is 1 if there is a failure.
 """
 
 from __future__ import annotations
@@ -181,14 +181,14 @@ def outcome_of(case: Case, job: Check) -> Outcome:
 
 @dataclass(frozen=True)
 class Draw:
-    """What is drawn.
+    """Which models are drawn.
 
     Attributes:
         seed: seed of all models.
         pattern: regular expression that the operators' names match.
         dynamic: whether extents of inputs are symbolic.
-        long: whether some extents are as long as those of models.
-        element: type of the tensors of f32, "" for f32.
+        long: whether some extents are as long as in real models.
+        element: element type that replaces f32; "" to keep f32.
     """
 
     seed: int = 0
@@ -220,7 +220,7 @@ def rounds(count: int, draw: Draw) -> Iterator[tuple[Draft, Case]]:
     """Yields `count` valid models, which depend on `draw` only."""
     made = index = 0
     while made < count:
-        # onnxruntime and shape inference may end the process of a model that they do not expect.
+        # onnxruntime and shape inference may abort the process on an unexpected model.
         drawer = ProcessPoolExecutor(1, multiprocessing.get_context("fork"))
         with drawer, suppress(BrokenProcessPool):
             while made < count:

@@ -1,16 +1,16 @@
-"""Estimated time of a model's kernels against that of plain `iree-compile`.
+"""Compares the estimated time of a model's kernels with that of plain `iree-compile`.
 
     python benchmarks/estimated_times.py MODEL... [--target gfx942] [--kernels 5] [--limit 1.0]
         [--constant-weights]
 
-A row for each model: launches, and microseconds of one run by the model of docs/timing.md with the
-gaps between launches, of hipgraft and of `iree-compile --iree-opt-level=O3` of the same file, and
-the ratio. Exits with 1 where a ratio is over `--limit`.
+Prints a row for each model: the launches and the microseconds of one run, gaps between launches
+included, by the cost model of docs/timing.md, for hipgraft and for `iree-compile
+--iree-opt-level=O3` of the same file, and the ratio. Exits with 1 if a ratio exceeds `--limit`.
 
-Up to 23 workgroups of each launch are executed, on memory of zeros. Not counted: fills and copies,
-and what IREE does once at load. `--kernels N` lists the N kernels of both that take longest.
-`--constant-weights` gives an ONNX model whose weights are inputs random ones: inputs with a dot in
-their name become initializers, as exporters write them.
+Up to 23 workgroups of each launch are executed on zero-filled memory. Fills, copies and the work
+that IREE does once at load time do not count. `--kernels N` lists the N longest kernels of both.
+`--constant-weights` replaces the weights of an ONNX model by random constants if they are inputs:
+inputs with a dot in their name become initializers, as exporters write them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from hipgraft.service.tuning.counted import launches
 
 @dataclass
 class Row:
-    """A kernel, and the launches of it that take equally long."""
+    """A kernel with those of its launches that take equally long."""
 
     part: str
     estimate: emulator.Estimate
@@ -70,7 +70,7 @@ def rows_of(parts: Iterable[Part]) -> list[Row]:
 
 
 def total(rows: Sequence[Row], target: Target) -> tuple[int, float]:
-    """Launches, and the microseconds of all of them, one after the other."""
+    """Returns the number of launches, and the microseconds of running all of them in sequence."""
     number = sum(row.launches for row in rows)
     gaps = 1e6 * (number - 1) * CHIPS[target.name].gap_seconds
     return number, sum(row.microseconds for row in rows) + gaps

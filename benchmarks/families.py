@@ -4,13 +4,13 @@
     python benchmarks/families.py check FOLDER [REGEX] [-j 2] [--targets cpu,gfx942,gfx1100]
 
 `export` needs torch, torchvision, onnxscript, transformers and timm, and for some models a package
-that their module names; it says which models it could not make. It writes a model in several forms:
-by both exporters of PyTorch, in f32 and f16, and quantised by onnxruntime. Beside each are its
-inputs and the results of onnxruntime without optimisations. `check` compiles each form for each
-target, and runs it where the target is `cpu` or an emulated GPU like `emulator:gfx942`. Results of
-quantised models may be those of ONNX's reference instead. The status is 1 if one is wrong, aborts
-or ends in a traceback, or if two elements that the model ranks are almost equal, unless
-`--near-ties` allows it.
+that their module names; it lists the models that it could not export. It writes a model in several
+forms: by both exporters of PyTorch, in f32 and f16, and quantised by onnxruntime. Beside each are
+its inputs and the results of onnxruntime without optimisations. `check` compiles each form for each
+target, and runs it if the target is `cpu` or an emulated GPU such as `emulator:gfx942`. The results
+of quantised models may agree with ONNX's reference instead. The status is 1 if a form is wrong,
+aborts or ends in a traceback, or if a ranking in the model compares two almost equal elements and
+`--near-ties` does not allow that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fits operands to each other, for operators that almost no random shapes are valid for."""
+"""Fits operands to each other, for operators that reject almost all random shapes."""
 
 from __future__ import annotations
 

@@ -56,9 +56,9 @@ from oracle.graphs import NoOracleError, evaluate  # noqa: E402
 
 BIN = Path(sys.executable).parent
 
-# The spacing of each type's numbers after 1, and how many of them a result may be off. f32 results
-# of the sweeps were off by up to 2.5; 16-bit ones are rounded once, and once more for each virtual
-# tensor. f64 is computed as f32 by some nodes' compute type.
+# The spacing of each type's numbers after 1, and by how many of these spacings a result may be off.
+# f32 results of the sweeps were off by up to 2.5; 16-bit ones are rounded once, and once more for
+# each virtual tensor. f64 is computed as f32 by some nodes' compute type.
 _SPACING = {"half": 2.0**-10, "bfloat16": 2.0**-7, "float": 2.0**-23, "double": 2.0**-52}
 _UNITS = {"half": 4.0, "bfloat16": 4.0, "float": 32.0, "double": 32.0}
 
@@ -223,7 +223,7 @@ def _execution(
 
 
 def _asked(request: dict[str, Any], architecture: str, seconds: float) -> dict[str, Any]:
-    """Has a host process do a request, and returns its answer."""
+    """Sends a request to a host process, and returns the answer."""
     job = {"plugin": str(plugin_path()), "requests": [request]}
     with subprocess.Popen(
         [BIN / "hipgraft-emulate", "--arch", architecture, "--", sys.executable, HOST],

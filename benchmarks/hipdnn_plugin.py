@@ -2,11 +2,11 @@
 
     python benchmarks/hipdnn_plugin.py [GRAPH.json]...
 
-A program in C has the plugin run each graph, compiled before, with a HIP that does nothing. It is
-compared with as many bare launches in the same process. `known` is the time to answer whether the
-engine takes a compiled graph; `new` is that time for a new graph, with a running helper. First use
-is the time from loading the plugin to a context of the graph, in a new process. Memory is the
-growth of the process, without mapped files.
+A C program makes the plugin run each precompiled graph on a HIP stub that does nothing. The time is
+compared with that of as many bare launches in the same process. `known` is the time to answer
+whether the engine takes a compiled graph; `new` is that time for a new graph, with a running
+helper. First use is the time from loading the plugin to a context of the graph, in a new process.
+Memory is the growth of the process, without mapped files.
 """
 
 from __future__ import annotations

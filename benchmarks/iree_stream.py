@@ -2,9 +2,9 @@
 
 The module is at IREE's stage `executable-configurations`: the code objects are external, and the
 launches, fills and copies stand in one `stream.cmd.execute`, with the grids, bindings and offsets
-of the recording. Inputs are arguments of plain bytes, and so are the constants, one after the
-other in the last argument. Results and scratch memory are IREE's to allocate, as in what it
-compiles itself.
+of the recording. Inputs are byte buffers passed as arguments; the last argument holds the constants
+one after the other. IREE allocates results and scratch memory, as in programs that it compiles
+itself.
 """
 
 from __future__ import annotations

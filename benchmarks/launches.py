@@ -2,9 +2,9 @@
 
     python benchmarks/launches.py MODEL.onnx ... [--target gfx942] [--no-code]
 
-Both compile the same file in one run; transients are the bytes of intermediate memory each one
-plans. With `--no-code`, IREE stops before code generation: launches and transients are the same.
-A `*` marks programs of IREE with loops, as for recurrent networks, which hipgraft unrolls:
+Both compile the same file in one run; transients are the bytes of intermediate memory that each of
+them plans. With `--no-code`, IREE stops before code generation: launches and transients are the
+same. A `*` marks programs of IREE with loops, as for recurrent networks, which hipgraft unrolls:
 dispatches in a loop count once, so these models are not compared.
 """
 

@@ -1,4 +1,4 @@
-"""Estimated time of linear layers against that of plain `iree-compile`.
+"""Compares the estimated time of linear layers with that of plain `iree-compile`.
 
     python benchmarks/linear_layers.py [LAYER...] [--target gfx942] [--write DIR]
 

@@ -3,9 +3,9 @@
     python benchmarks/native_gpu.py FOLDER [--target=sm_80] [CASE | MODEL.onnx]...
     python3 FOLDER/run.py --costs            # there; needs Python, NumPy and the driver only
 
-Compiles graphs of hipDNN and models for the target, and stores inputs and the results of the CPU;
-of a model that `families.py` exported, its inputs and the results of onnxruntime.
-`native_gpu_run.py` is the program that runs there.
+Compiles hipDNN graphs and models for the target, and stores inputs with the results of the CPU. For
+a model that `families.py` exported, the folder gets its inputs and the results of onnxruntime.
+`native_gpu_run.py` is the program that runs on the other machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tells whether a model's results differ because candidates of a ranking are almost equal.
 
-If two elements differ by less than the error of computing them, their order is arbitrary, and so is
-all that depends on it. The model is then run again with the rankings of onnxruntime.
+If two elements differ by less than their computation error, their order is arbitrary, and so are
+all results that depend on it. The model is then run again with the rankings of onnxruntime.
 """
 
 from __future__ import annotations

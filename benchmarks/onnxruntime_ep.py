@@ -6,14 +6,14 @@
 
 For each model, by default the small ones of the tests: the share of nodes and of FLOPs that the
 provider takes, the largest difference of results from ONNX Runtime's CPU provider relative to the
-largest value, and the wall times of making a session. Cold is with an empty cache and the helper
-not started yet, warm with both there. The peers are measured in the same run: ONNX Runtime's own
-session, and `iree-import-onnx` with `iree-compile` of the whole model. For another target than
-`cpu` sessions are made for an absent GPU: they compute nothing. Inputs are drawn, or those in the
-`.npz` beside a model, as `benchmarks/families.py` writes them. `--no-peers` leaves `iree-compile`
-out; the file of `--json` also has why nodes were left.
+largest value, and the wall times of making a session. A cold session starts with an empty cache and
+no helper, a warm one with a filled cache and a running helper. The peers are measured in the same
+run: ONNX Runtime's own session, and `iree-import-onnx` with `iree-compile` of the whole model. For
+targets other than `cpu`, sessions are made for an absent GPU and compute nothing. Inputs are drawn,
+or those in the `.npz` beside a model, as `benchmarks/families.py` writes them. `--no-peers` leaves
+`iree-compile` out; the `--json` file also holds the reasons why nodes were left.
 
-`--overhead` times runs of a Relu of 16 floats in a GPU's memory, with a HIP that does nothing.
+`--overhead` times runs of a Relu of 16 floats in a GPU's memory, with a HIP stub that does nothing.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
         [--gpu mi300x]
 
 `--most-exact=0` shows the heuristic that partitions regions too large for the exact search, and
-`--most-window` how it depends on the ops of the windows that are partitioned again.
+`--most-window` shows how it depends on the number of ops in the windows that it repartitions.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def draft(rng: random.Random, pattern: str) -> Draft:
 
 
 def with_dynamic_extents(rng: random.Random, candidate: Draft) -> Draft:
-    """Makes most extents symbolic, except 0 and 1, which programs of dynamic shapes reject."""
+    """Makes most extents symbolic, but not 0 and 1, which programs with dynamic shapes reject."""
     extents = sorted({extent for array in candidate.feeds().values() for extent in array.shape})
     dynamic = frozenset(extent for extent in extents if extent > 1 and rng.random() < 0.8)
     return replace(candidate, dynamic=dynamic)

@@ -71,8 +71,9 @@ class View:
     """The tensor that a model stores in place of an operand, and the ops that read the operand.
 
     Attributes:
-        stored: returns what is stored, or None if the view does not apply to the array.
-        node: returns the operator, its constant operands, and its attributes.
+        stored: function that returns the stored array, or None if the view does not apply to the
+            array.
+        node: function that returns the operator, its constant operands, and its attributes.
     """
 
     stored: Callable[[np.ndarray], np.ndarray | None]

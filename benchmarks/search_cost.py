@@ -2,9 +2,9 @@
 
     python benchmarks/search_cost.py MODEL... [--target gfx942] [--repeat 3]
 
-A row for each model: without search, with the default search and the database that ships, and with
-the default search that knows nothing; the last two against the first. Each is the least of
-`--repeat` runs of a process of its own, without a cache.
+Prints a row for each model: the CPU seconds without search, with the default search and the shipped
+database, and with the default search and no database, and the ratios of the last two to the first.
+Each number is the minimum over `--repeat` runs in separate processes, without a cache.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python benchmarks/session.py [MODEL]...
 
-Runs models, compiled for gfx942, with a HIP that does nothing. The peer is a loop in C that makes
-the driver's calls of such a run: copies in, launches, copies out and a wait. `numpy` passes arrays
-of the host, `outputs` also those for the results, `device` arrays on the device only.
+Runs models compiled for gfx942 on a HIP stub that does nothing. The peer is a loop in C that makes
+the driver calls of such a run: copies in, launches, copies out and a wait. `numpy` passes arrays of
+the host, `outputs` also those for the results, `device` arrays on the device only.
 """
 
 from __future__ import annotations

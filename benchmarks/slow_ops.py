@@ -3,8 +3,9 @@
     python benchmarks/slow_ops.py [REGEX] [--target gfx942]
 
 A ratio to `iree-compile` does not show operators that are slow in both. Each row has the estimated
-µs of one operator, those in which its operands and results pass the last cache, and their ratio;
-the longest are worth a look. Up to 23 workgroups of each launch are executed, on memory of zeros.
+µs of one operator, the µs to move its operands and results past the last cache, and the ratio of
+the two; the largest ratios deserve a look. Up to 23 workgroups of each launch are executed, on
+zero-filled memory.
 """
 
 from __future__ import annotations

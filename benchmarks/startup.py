@@ -4,7 +4,7 @@
 
 Each tool starts by its console script, and so does iree-opt: with `--help` against its `--help`,
 with a module against the same module. The least time of all rounds counts; the processes that watch
-over tools are included. `--other` adds ratios to another checkout of hipgraft.
+the tools are included. `--other` adds ratios to another checkout of hipgraft.
 """
 
 from __future__ import annotations

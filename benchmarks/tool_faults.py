@@ -4,9 +4,9 @@
 
 Each command first runs without faults, which gives the expected output. Then it runs under one
 fault after the other. It must end in time, with its status or that of the signal, without a
-traceback; with status 0 its output is right, and otherwise there is the old one or none; no process
-and no temporary file is left, and the cache holds no damaged entry. `hipgraft-serve` is asked for a
-graph; if a fault made it fail, it must compile the graph later.
+traceback; with status 0 its output must be right, otherwise the old output or none must be there;
+no process and no temporary file may be left, and no damaged entry in the cache. `hipgraft-serve` is
+asked for a graph; if a fault made it fail, it must compile the graph later.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ _FLAG = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 
 @cache
 def flags_of(tool: str) -> tuple[str, ...]:
-    """Returns the flags in a tool's help, except those that wait."""
+    """Returns the flags in a tool's help, except the flags that make it wait."""
     done = subprocess.run([BIN / tool, "--help"], capture_output=True, text=True, check=True)
     listed = (line for line in done.stdout.splitlines() if line.startswith("  -"))
     found = {flag for line in listed for flag in _FLAG.findall(line.split("  - ")[0])}

@@ -217,7 +217,7 @@ def _unet() -> Any:
 
 
 class _Output:
-    """A model that is reduced to one of its outputs."""
+    """A model restricted to one of its outputs."""
 
     def __init__(self, model: Any, output: str):
         self.model = model

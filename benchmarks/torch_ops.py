@@ -3,10 +3,10 @@
     python benchmarks/torch_ops.py [REGEX] [--dynamic] [--element {f16,bf16}]
                                    [--device emulator:gfx942]
 
-Elementwise functions and those of rows get NaN, infinities, zeros of either sign, and large and
-small numbers; the others, forms that convolutions, pooling, padding and indexing have. PyTorch
-computes the expected results; for f16 and bf16, also those in f32. A function that hipgraft refuses
-counts as right. Needs `hipgraft[torch]`. The status is 1 if there is a failure.
+Elementwise and row-wise functions get NaN, infinities, zeros of either sign, and large and small
+numbers; other functions get the operands of convolutions, pooling, padding and indexing. PyTorch
+computes the expected results; for f16 and bf16, it also computes them in f32. A function that
+hipgraft refuses counts as right. Needs `hipgraft[torch]`. The status is 1 if there is a failure.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
     python benchmarks/wave_counts.py MODEL... [--target gfx942]
         [--sample 24] [--kernels 5] [--limit 1.0]
 
-A row for each model: dynamic wave instructions, and MB that lanes load and store, of hipgraft and
-of `iree-compile --iree-opt-level=O3` of the same file, and the ratios. Exits with 1 where a ratio
-of wave instructions is over `--limit`.
+Prints a row for each model: the dynamic wave instructions and the MB that lanes load and store, for
+hipgraft and for `iree-compile --iree-opt-level=O3` of the same file, and the ratios. Exits with 1
+if a ratio of wave instructions exceeds `--limit`.
 
-About `--sample` workgroups of each launch, evenly spaced over the grid, are executed and stand for
-all; `--sample 0` executes every one. Memory starts as zeros on both sides: no kernel's path depends
-on data. Not counted: fills and copies, and what IREE does once at load. `--kernels N` lists the N
-most expensive kernels of both.
+About `--sample` workgroups of each launch, evenly spaced over the grid, are executed and
+extrapolated to all; `--sample 0` executes every workgroup. Memory is zero-filled on both sides: no
+kernel's control flow depends on data. Fills, copies and the work that IREE does once at load time
+do not count. `--kernels N` lists the N most expensive kernels of both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mixtures of experts: those that compute all experts for all tokens, and those that select."""
+"""Mixtures of experts that compute all experts for all tokens, and mixtures that select tokens."""
 
 from __future__ import annotations
 

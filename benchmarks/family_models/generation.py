@@ -1,4 +1,4 @@
-"""Models that draw and hear: diffusion and speech."""
+"""Diffusion and speech models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Language models whose attention, depth or memory is of another kind, and models of sets."""
+"""Language models with unusual attention, depth or memory, and models of sets."""
 
 from __future__ import annotations
 

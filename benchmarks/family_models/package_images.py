@@ -1,4 +1,4 @@
-"""Models of images of published packages, with random weights.
+"""Image models of published packages, with random weights.
 
 The packages are segmentation_models_pytorch, monai, kornia, ultralytics, effdet and open_clip.
 """

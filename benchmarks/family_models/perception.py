@@ -1,4 +1,4 @@
-"""Models that see: detection and segmentation."""
+"""Vision models: detection and segmentation."""
 
 from __future__ import annotations
 

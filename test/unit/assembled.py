@@ -1,4 +1,4 @@
-"""Assembles kernels from text with LLVM's assembler, where it is beside the disassembler."""
+"""Assembles kernels from text, if LLVM's assembler is installed beside the disassembler."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from hipgraft.emulator import CodeObject, MissingEmulatorError, launch
 from hipgraft.emulator.disassembly import disassembler
 
-# A kernel `f` with arguments that are all pointers; s[0:1] has the address of the arguments, v0 the
-# work item. Registers are many, so that no test has to count them.
+# A kernel `f` whose arguments are all pointers; s[0:1] holds the address of the arguments, v0 the
+# work item. It reserves many registers, so that no test has to count them.
 _TEMPLATE = """
 .amdgcn_target "amdgcn-amd-amdhsa--{architecture}"
 .text

@@ -1,4 +1,4 @@
-"""A device that runs nothing and writes down what it is asked, with memory named by allocation."""
+"""A device that runs nothing and logs its calls, in which allocations identify memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Call = tuple[Any, ...]
 
 
 class CallLog:
-    """Passes each call on to memory of zeros, so that two programs can be compared by their calls.
+    """Logs each call, on zero-filled memory, so that tests can compare the calls of two programs.
 
     Attributes:
         calls: name and arguments of each. An address is (allocation, offset). Host memory is logged

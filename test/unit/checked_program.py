@@ -23,7 +23,7 @@ BEGIN = """
   v_and_b32 v0, 0x3ff, v0
   v_lshlrev_b32 v1, 2, v0
 """
-# Each wave writes its part of LDS, and reads that of the other.
+# Each wave writes its part of LDS, and reads the part of the other wave.
 EXCHANGE = """
   .loc 1 7 0
   ds_write_b32 v1, v0

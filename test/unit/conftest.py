@@ -1,8 +1,7 @@
-"""Fixtures for all tests: a cache of kernels for tests alone, a process that compiles, and
-a count of cases.
+"""Fixtures for all tests: a separate cache of kernels, a process that compiles, a count of cases.
 
-After the tests of the lowering, the summary says how many (op, mode, element type) were computed
-as their oracles say.
+After the tests of the lowerings, the summary says for how many combinations of op, mode and element
+type the results agreed with the oracles.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks the tests as slow that compile kernels by a fixture, or that run the emulator.
+    """Marks tests as slow if they compile kernels by a fixture or run the emulator.
 
     Files with slow tests come first, so that no process of tests runs one when the others are done.
     """
@@ -97,7 +96,7 @@ def _architecture(case: pytest.Function) -> object:
 
 
 def _evaluates(item: pytest.Function) -> bool:
-    """Whether a sampled test's case that is left out can do without the compiler."""
+    """Whether a case that sampling leaves out of a test can run without the compiler."""
     is_left = any(one.name == "thorough" for one in item.own_markers)
     if not is_left or item.get_closest_marker("sampled") is None:
         return False
@@ -109,9 +108,9 @@ def _evaluates(item: pytest.Function) -> bool:
 
 @pytest.fixture(autouse=True)
 def evaluated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets cases with this marker evaluate rewritten models, which takes a tenth of the time.
+    """Makes cases with this marker evaluate rewritten models, which takes a tenth of the time.
 
-    The rewrites of each case are tested, the compiler only with those of each n-th case.
+    Every case tests the rewrites; only every n-th case also tests the compiler.
     """
     if request.node.get_closest_marker("evaluated"):
         monkeypatch.setattr("small_onnx.compiles", False)
@@ -149,7 +148,7 @@ def results(request: pytest.FixtureRequest) -> Results:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """Tells what a case that has just been compared with its oracle covers."""
+    """Records the combinations that a case covers after it was compared with its oracle."""
     report = yield
     case = getattr(item, "callspec", None) and item.callspec.params.get("case")
     if report.when == "call" and "results" in getattr(item, "fixturenames", ()) and case:

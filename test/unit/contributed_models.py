@@ -21,7 +21,7 @@ class Draw:
         operator: operator of the domain.
         operands: arrays by name, in the order of the schema; None for an omitted one.
         attributes: attributes of the node.
-        outputs: names of the results that are asked for; empty for one that is not.
+        outputs: names of the requested results; empty for a result that is not requested.
         defined: how many of the results are defined everywhere.
         opset: opset of ONNX's own domain.
     """

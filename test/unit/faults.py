@@ -1,4 +1,4 @@
-"""Jobs that fail in a worker process in a way that their text selects."""
+"""Jobs that fail in a worker process; the text of a job selects the fault."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _hang(job: Job) -> Outcome:
 
 
 def _swallow(job: Job) -> Outcome:
-    """Takes memory until it is ended for it."""
+    """Allocates memory until the process is killed."""
     held: list[ctypes.Array[ctypes.c_char]] = []
     while True:
         held.append(ctypes.create_string_buffer(b"x" * (16 << 20)))

@@ -83,7 +83,7 @@ CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_void_p)
 
 
 class Hip:
-    """Calls functions by name; what they make is returned."""
+    """Calls functions by name; returns the handles and addresses that they create."""
 
     def __init__(self, library: ctypes.CDLL):
         self.library = library
@@ -111,7 +111,7 @@ class Hip:
         return told.value
 
     def size(self, name: str, *arguments: Any) -> int:
-        """Calls a function of which the last argument is a pointer to a size."""
+        """Calls a function whose last argument is a pointer to a size, and returns the size."""
         told = c_size_t()
         self.call(name, *arguments, ctypes.byref(told))
         return told.value

@@ -1,4 +1,4 @@
-"""Graphs of attention as hipDNN's users keep them, with inputs and what they compute."""
+"""Attention graphs in the forms that hipDNN's users store, with inputs and expected results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ random = np.random.default_rng(83)
 
 @dataclass(frozen=True)
 class Kind:
-    """A graph, values of its inputs and what it computes, both in the order of its tensors."""
+    """A graph with its inputs and expected results, both in the order of its tensors."""
 
     source: Json
     inputs: Sequence[Array]
@@ -65,7 +65,7 @@ BSHD = [320, 16, 64, 1]
 
 
 def masked_attention(mask: Sequence[int]) -> Kind:
-    """A summand of the scores, minus infinity where a query must not look."""
+    """An additive mask of the scores: minus infinity where a query must not attend to a key."""
     q, k, v = uniform(*Q, dtype=np.float16), uniform(*K, dtype=np.float16), uniform(*K)
     v = v.astype(np.float16)
     bias = np.where(uniform(*mask) > 0.5, -np.inf, uniform(*mask)).astype(np.float16)
@@ -128,7 +128,7 @@ def boolean_mask() -> Kind:
 
 
 def attention_of_a_boolean_mask() -> Kind:
-    """True where a query looks."""
+    """A boolean mask, which is true where a query attends to a key."""
     q, k, v = uniform(*Q), uniform(*K), uniform(*K)
     mask = uniform(2, 1, 5, 7) > -0.3
     mask[..., 0] = True
@@ -207,7 +207,7 @@ def paged_attention() -> Kind:
 
 
 def attention_gradients() -> Kind:
-    """Causal from the upper left, heads of keys shared, tokens first in memory."""
+    """Causal from the upper left, with shared key heads and tokens outermost in memory."""
     q, k, v = uniform(*Q), uniform(*K), uniform(*K)
     do, exact = uniform(*O), wide(q, k, v)
     seen = oracle.visible(5, 7, left=None, right=0, bottom_right=False)

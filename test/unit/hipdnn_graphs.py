@@ -64,7 +64,7 @@ def attention_outputs(**numbers: int) -> Json:
 def pointwise(
     operation: str, *operands: int, out: int, name: str = "node", **attributes: Any
 ) -> Json:
-    """A pointwise node with all the keys that hipDNN's reader asks for."""
+    """A pointwise node with all keys that hipDNN's reader requires."""
     absent = [None] * (3 - len(operands))
     keys = ("relu_lower_clip", "relu_upper_clip", "relu_lower_clip_slope", "axis_tensor_uid")
     keys += ("swish_beta", "elu_alpha", "softplus_beta")

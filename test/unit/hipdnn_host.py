@@ -1,4 +1,4 @@
-"""A host of hipDNN's engine plugins: drives one as hipDNN's backend does, in its order.
+"""A host of engine plugins, which makes the calls of hipDNN's backend in the same order.
 
 As a script it executes a request in JSON from standard input, and answers in JSON: it runs
 under hipgraft-emulate, with HIP's runtime emulated.
@@ -79,7 +79,7 @@ class PluginError(Exception):
 
 
 class Plugin:
-    """A loaded plugin, after all that hipDNN does at load."""
+    """A loaded plugin, after all calls that hipDNN makes when it loads a plugin."""
 
     def __init__(self, path: str):
         self.library = ctypes.CDLL(path, mode=2)  # RTLD_NOW
@@ -254,7 +254,7 @@ def engine_config(engine: int) -> bytes:
 
 
 def span(dims: Sequence[int], strides: Sequence[int]) -> int:
-    """Number of elements between the first and the last of a tensor, with both."""
+    """Number of elements in memory from the first to the last element of a tensor."""
     return 1 + sum((size - 1) * step for size, step in zip(dims, strides, strict=True))
 
 
@@ -282,7 +282,7 @@ class Hip:
         return stream
 
     def allocate(self, size: int) -> int:
-        """Returns memory with the least alignment that hipDNN promises."""
+        """Returns memory with the minimum alignment that hipDNN guarantees."""
         memory = c_void_p()
         self.call("hipMalloc", byref(memory), c_size_t(size + ALIGNMENT))
         return (memory.value or 0) + ALIGNMENT
@@ -302,7 +302,7 @@ class Hip:
 
 
 def run(hip: Hip, plugin: Plugin, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Does what a request asks for.
+    """Executes a request.
 
     Args:
         hip: the runtime.

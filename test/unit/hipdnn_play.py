@@ -34,7 +34,7 @@ def environment(home: Path, **others: str) -> dict[str, str]:
 
 
 def play(home: Path, *requests: Mapping[str, Any], **others: str) -> Any:
-    """Has the host do requests; returns its answers."""
+    """Sends requests to the host; returns the answers."""
     job = {"plugin": str(plugin_path()), "requests": requests}
     done = subprocess.run(
         COMMAND,

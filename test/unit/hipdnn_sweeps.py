@@ -171,7 +171,7 @@ def reduction(mode: str, dims: Sequence[int], axes: Sequence[int], kind: str, la
 
 
 def layernorm(dims: Sequence[int], count: int, kind: str) -> Json:
-    """Layernorm of training over the last dimensions."""
+    """Training layernorm over the last dimensions."""
     row = [*([1] * (len(dims) - count)), *dims[-count:]]
     statistic = [*dims[:-count], *([1] * count)]
     return graph(
@@ -197,7 +197,7 @@ def layernorm(dims: Sequence[int], count: int, kind: str) -> Json:
 
 
 def layernorm_backward(dims: Sequence[int], count: int, kind: str) -> Json:
-    """The gradients of layernorm, from its statistics."""
+    """The gradients of layernorm, computed from its statistics."""
     row = [*([1] * (len(dims) - count)), *dims[-count:]]
     statistic = [*dims[:-count], *([1] * count)]
     return graph(
@@ -221,7 +221,7 @@ def layernorm_backward(dims: Sequence[int], count: int, kind: str) -> Json:
 
 
 def rmsnorm(dims: Sequence[int], kind: str) -> Json:
-    """RMS normalisation of training over the last dimension."""
+    """Training RMS normalisation over the last dimension."""
     row, statistic = [1] * (len(dims) - 1) + [dims[-1]], [*dims[:-1], 1]
     return graph(
         [
@@ -270,7 +270,7 @@ def _channel(dims: Sequence[int]) -> list[int]:
 
 
 def batchnorm(dims: Sequence[int], kind: str, last: bool) -> Json:
-    """Batchnorm of training, with running statistics."""
+    """Training batchnorm with running statistics."""
     inputs = uids(x=1, scale=2, bias=3, epsilon=4, prev_running_mean=5, prev_running_variance=6)
     outputs = uids(y=8, mean=9, inv_variance=10, next_running_mean=11, next_running_variance=12)
     channel = _channel(dims)
@@ -296,7 +296,7 @@ def batchnorm(dims: Sequence[int], kind: str, last: bool) -> Json:
 
 
 def batchnorm_relu(dims: Sequence[int], kind: str, last: bool) -> Json:
-    """Batchnorm of inference with ReLU."""
+    """Inference batchnorm with ReLU."""
     channel = _channel(dims)
     return graph(
         [

@@ -60,7 +60,7 @@ _HAL = {
     "f4E2M1FN": iree_runtime.HalElementType.INT_4,
 }
 
-# Twice as many compile in little less time per case; half as many let `-k` start sooner.
+# Twice as many cases take little less time per case; half as many let `-k` start sooner.
 _BATCH = 16
 
 COVERED: dict[str, list[tuple[str, str, str]]] = {}
@@ -76,17 +76,18 @@ class Case:
 
     Attributes:
         name: unique; a valid symbol.
-        inputs: memory of the operands, of the graph's types or, where strides say so, physical.
+        inputs: memory of the operands: in the graph's types, or the physical tensors of strided
+            operands.
         build: builds the body from the block's arguments and returns what to yield.
         expected: results in double precision (or integers).
         elements: element types of the results.
-        shapes: logical shapes of the operands, those of `inputs` if empty.
+        shapes: logical shapes of the operands; if empty, the shapes of `inputs`.
         layouts: `arg_strides`, `arg_offsets` and `result_strides`.
-        logical_results: shapes of the results, those of `expected` if empty.
-        target: what the text is lowered for; it always runs on the CPU.
-        plan: which alternatives to take.
-        compared: which elements of the only result to compare, all if None.
-        compute: compute type of all ops, as built if None.
+        logical_results: logical shapes of the results; if empty, the shapes of `expected`.
+        target: target of the lowering; the code always runs on the CPU.
+        plan: the lowering alternatives to apply.
+        compared: the elements of the only result to compare; None for all.
+        compute: compute type of all ops; None keeps the types that `build` set.
     """
 
     name: str
@@ -175,7 +176,7 @@ def lower_case(case: Case) -> str:
 
 
 def covered(op: ir.OpView) -> tuple[str, str, str]:
-    """Returns op, mode and element type: what a case that passes shows to work."""
+    """Returns the op, mode and element type that a passing case covers."""
     wrapped = hipdnn.wrap(op)
     names = ("mode", "resample_mode", "forward_phase")
     modes = [str(getattr(wrapped, name)) for name in names if hasattr(wrapped, name)]
@@ -204,15 +205,15 @@ def selected(request: pytest.FixtureRequest, fixture: str, parameter: str) -> li
 
 
 class Results(Mapping[str, list[Array]]):
-    """Results by the names of cases, which are compiled and run when they are asked for.
+    """Results by case name; cases are compiled and run on demand.
 
-    A batch of cases is compiled as one program, which takes a fraction of the time of a program
-    each. Where a batch does not compile, each of its cases gets a program of its own, so that a
-    case fails alone.
+    A batch of cases is compiled as one program, which takes a fraction of the time of separate
+    programs. If a batch does not compile, each of its cases gets its own program, so that only the
+    failing case fails.
 
     Args:
-        cases: what may be asked for; neighbours are compiled together.
-        lower: how a case becomes a module with a function `@main`.
+        cases: all cases; neighbours are compiled together.
+        lower: function that lowers a case to a module with a function `@main`.
     """
 
     def __init__(self, cases: Sequence[Case], lower: Callable[[Case], str] = lower_case):
@@ -288,7 +289,7 @@ def run_case(case: Case) -> list[Array]:
 
 
 def compile_functions(modules: dict[str, str]) -> bytes:
-    """Compiles modules of one function `@main` each as one, in which they have other names."""
+    """Merges modules with one function `@main` each under new names, and compiles the result."""
     functions: list[str] = []
     for name, text in modules.items():
         body = re.fullmatch(r"module \{\n(.*)\}\n", text, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Hosts of the provider: scripts in processes of their own, and how they make sessions."""
+"""Hosts of the provider: scripts in separate processes, and functions that make sessions."""
 
 from __future__ import annotations
 

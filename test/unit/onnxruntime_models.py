@@ -1,4 +1,4 @@
-"""Models for sessions of onnxruntime, and what onnxruntime itself computes."""
+"""Models for onnxruntime sessions, and the results of onnxruntime itself."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def rows_model() -> bytes:
 
 
 def drawn_inputs(model: bytes, **extents: int) -> Arrays:
-    """Random inputs of a model whose symbolic dimensions have certain extents."""
+    """Random inputs of a model, given the extents of its symbolic dimensions."""
     draw = np.random.default_rng(5)
     return {
         one.name: draw.standard_normal(
@@ -272,7 +272,7 @@ def scan_model(rows: int | str = 4) -> tuple[bytes, Arrays]:
 
 
 def growing_model() -> tuple[bytes, Arrays]:
-    """A Loop whose state gains rows in each iteration, but always names them `rows`."""
+    """A Loop whose state gains rows in each iteration, in a dimension always named `rows`."""
     flags = [helper.make_tensor_value_info(n, TensorProto.BOOL, []) for n in ("go", "going")]
     body = helper.make_graph(
         [
@@ -355,7 +355,7 @@ def volume_model() -> tuple[bytes, Arrays]:
 
 
 def function_model() -> tuple[bytes, Arrays]:
-    """A function of ONNX that no provider takes for all extents: a second query has its body."""
+    """An ONNX function that no provider takes for all extents; the second query has its body."""
     model = _model(
         [
             helper.make_node("Exp", ["x"], ["a"]),

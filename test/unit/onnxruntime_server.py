@@ -34,7 +34,7 @@ def listen() -> socket.socket | None:
 
 
 def submodel(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> onnx.ModelProto:
-    """Some nodes of a model, with the initializers that they take."""
+    """Returns some nodes of a model with the initializers that they read."""
     graph = model.graph
     made = {name for node in nodes for name in node.output}
     taken = list(dict.fromkeys(name for node in nodes for name in node.input if name not in made))

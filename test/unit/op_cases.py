@@ -47,9 +47,9 @@ def op_case(
         op_class: class of the op.
         operands: values by name; omitted operands are absent.
         expected: the oracle's values, by result; omitted results are absent or not returned.
-        elements: element types of the results, or the one that all have.
+        elements: element types of the results, or one type for all.
         tolerance: relative and absolute, or one value for both.
-        target: what the text is lowered for.
+        target: target of the lowering.
         attributes: the op's attributes.
     """
     types = elements if isinstance(elements, dict) else dict.fromkeys(expected, elements)

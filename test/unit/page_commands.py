@@ -22,7 +22,7 @@ def commands(page: str) -> list[str]:
 
 
 def run(line: str, folder: Path) -> bool:
-    """Runs a command in a folder; returns whether its device is there. It must succeed then."""
+    """Runs a command in a folder; returns whether its device exists. If so, it must succeed."""
     if "emulat" in line and missing_reason() is not None:
         return False
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Models whose tensors are quantised as onnxruntime's quantiser does, also random ones.
+"""Models with tensors in the form of onnxruntime's quantiser, also random models.
 
     python test/unit/quantized_models.py [--rounds 200] [--seed 0]
 
@@ -33,7 +33,7 @@ KINDS = (np.int8, np.uint8, *FLOATS)
 
 
 class Pairs:
-    """A model whose tensors are quantised as onnxruntime's quantiser does."""
+    """A model with tensors in the form of onnxruntime's quantiser."""
 
     def __init__(self, seed: int, kind: Any):
         self.random = np.random.default_rng(seed)
@@ -57,7 +57,7 @@ class Pairs:
     def activation(self, x: str) -> str:
         """A tensor, quantised and dequantised by one scale and a zero point.
 
-        No scale is a multiple of another, so that hardly a quotient is half-way between integers.
+        No scale is a multiple of another, so that few quotients are half-way between integers.
         """
         scale = self.random.uniform(0.04, 0.1)
         zero = 0

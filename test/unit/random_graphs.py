@@ -39,7 +39,7 @@ Draw = st.DrawFn
 
 
 class Repeating(np.random.Generator):
-    """A generator some of whose tensors repeat along a dim, like broadcast tensors."""
+    """A random generator, some of whose tensors repeat along a dim like broadcast tensors."""
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         """Returns random values, in every third tensor the same along one dim."""
@@ -83,7 +83,7 @@ def broadcast(draw: Draw, to: Sequence[int]) -> tuple[int, ...]:
 def layout(
     draw: Draw, shape: Sequence[int], *, packed: bool = False, repeated: Sequence[int] = ()
 ) -> Layout:
-    """Dims in any order in memory; unless `packed`, gaps between rows and an offset.
+    """Draws a layout: dims in any order and, unless `packed`, gaps between rows and an offset.
 
     Along some of the dims in which values repeat, only one is stored.
     """
@@ -119,7 +119,7 @@ def placed(value: Array, place: Layout) -> Array:
 
 
 def rearranged(draw: Draw, case: Case) -> Case:
-    """Returns `case` with each operand and result anywhere in memory."""
+    """Returns `case` with random layouts of all operands and results."""
     operands = [layout(draw, one.shape, repeated=repeated(one)) for one in case.inputs]
     shapes = [np.shape(value) for value in case.expected]
     # IREE 3.13.0 does not compile a loop of two results that are both written transposed.
@@ -250,7 +250,7 @@ def attentions(draw: Draw, element: str) -> list[Case]:
 
 
 def attention_options(draw: Draw, q: Sequence[int], keys: int) -> dict[str, Any]:
-    """Returns operands, attributes and what they mean: masks, bounds and sequence lengths."""
+    """Returns operands and attributes with their meanings: masks, bounds and sequence lengths."""
     scores = [*q[:3], keys]
     left = draw(st.none() | st.integers(1, keys))
     right = draw(st.none() | st.integers(0, 3))
@@ -299,7 +299,7 @@ def resamplings(draw: Draw, element: str) -> list[Case]:
 
 
 def block_scales(draw: Draw, element: str) -> list[Case]:
-    """`element` is the type of dequantised values, and of those that are quantised."""
+    """`element` is the type of dequantised values and of values to quantise."""
     block, blocks = draw(st.sampled_from([4, 16, 32])), shape(draw, 2, 3, 3)
     axis = draw(st.integers(0, len(blocks) - 1))
     x = [extent * block if dim == axis else extent for dim, extent in enumerate(blocks)]

@@ -109,7 +109,7 @@ class Round:
         sessions: number of sessions.
         users: number of threads that run them.
         how: ways to run, one for each thread.
-        cached: whether the last session may not ask the helper.
+        cached: whether the last session must not ask the helper.
         others: number of sessions that are made and dropped while the threads run.
     """
 
@@ -247,7 +247,7 @@ def _values(made: Any, inputs: Arrays, names: Sequence[str]) -> list[Any]:
 
 
 def _bound(made: Any, inputs: Arrays, names: Sequence[str]) -> list[Any]:
-    """Binds inputs, and results to where onnxruntime likes."""
+    """Binds inputs, and lets onnxruntime allocate the results."""
     binding = made.io_binding()
     for name, one in inputs.items():
         binding.bind_cpu_input(name, one)

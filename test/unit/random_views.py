@@ -1,4 +1,4 @@
-"""Random views in memory, and operations of fallbacks that read them element by element.
+"""Random views of memory, and operations of fallbacks that read the views element by element.
 
 Extents are mostly powers of two: of other extents IREE vectorizes little.
 """
@@ -20,7 +20,7 @@ from hipgraft.ir.strided_view import StridedView
 Random = np.random.Generator
 
 _EXTENTS = (1, 2, 3, 4, 8, 12, 16, 32, 64)
-_MOST = 6144  # elements of an operand: the emulator reads as many in a second
+_MOST = 6144  # elements of an operand: the emulator reads this many in a second
 
 
 def extents(random: Random, rank: int, most: int = _MOST) -> tuple[int, ...]:
@@ -149,7 +149,7 @@ def cat(random: Random) -> Operation:
 
 
 def gather(random: Random) -> Operation:
-    """An element of each row, by indices that are a view as well."""
+    """An element of each row, by indices that are also a view."""
     x = floats(random, extents(random, int(random.integers(2, 4))))
     dim = _dim(random, x)
     shape = [*x.shape[:dim], int(random.choice(_EXTENTS[1:6])), *x.shape[dim + 1 :]]

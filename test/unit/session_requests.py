@@ -1,4 +1,4 @@
-"""Requests as ONNX Runtime's provider makes them, and sessions stitched together of the answers."""
+"""Requests in the form of ONNX Runtime's provider, and sessions assembled from the answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ask(
     is_nested: bool = False,
     **options: str,
 ) -> dict[str, Any]:
-    """Has a graph divided and compiled; returns the answer.
+    """Requests a graph to be divided and compiled; returns the answer.
 
     Args:
         model: with all of its weights inside.
@@ -127,7 +127,7 @@ def alone(model: onnx.ModelProto, node: onnx.NodeProto, given: Mapping[str, Arra
 
 
 def captured(node: onnx.NodeProto) -> list[str]:
-    """Names that a node's bodies read, but do not make; of one level."""
+    """Names that a node's bodies read but do not define, one level deep."""
     bodies = [one.g for one in node.attribute if one.HasField("g")]
     return [
         name

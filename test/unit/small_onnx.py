@@ -60,7 +60,7 @@ def results_of(path: Path, inputs: list[np.ndarray]) -> list[np.ndarray]:
         return hipgraft.compile(path, "cpu").run(inputs)
     results = onnx.load(path, load_external_data=False).graph.output
     dtypes = [helper.tensor_dtype_to_np_dtype(one.type.tensor_type.elem_type) for one in results]
-    # Types that compilers lack are stored as others of the same size.
+    # Types that compilers lack are stored as other types of the same size.
     return [
         array if array.dtype == dtype else array.view(dtype)
         for array, dtype in zip(map(np.asarray, evaluated), dtypes, strict=True)

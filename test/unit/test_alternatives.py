@@ -1,4 +1,4 @@
-"""Each alternative of a lowering against definitions in double precision, on CPU and GPU code."""
+"""Compares each lowering alternative with definitions in double precision, on CPU and GPU code."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_where_a_variant_does_not_apply_the_default_lowering_does(case: Case) ->
     assert lower_case(case) == lower_case(replace(case, plan="default"))
 
 
-# Flags are of the GPU's compiler; the text is that of the default lowering.
+# Flags belong to the GPU's compiler; the text is that of the default lowering.
 FLAGGED = [
     replace(conv_case(name, (1, 16, 9, 9), (16, 16, 3, 3), "f16", pre=[1, 1]), plan=f"flags={name}")
     for name in FLAG_SETS
@@ -272,7 +272,7 @@ def test_on_the_cpu(case: Case, results: Results) -> None:
 
 
 def check_on_gpu_code(case: Case, architecture: str) -> None:
-    """Fails if a case's kernel computes something else on the emulator."""
+    """Fails if a case's kernel computes wrong results on the emulator."""
     case = replace(case, target=architecture)
     target = Target.parse(architecture)
     flags = (*target.default_flags, *Plan.parse(case.plan).flags)

@@ -1,4 +1,4 @@
-"""Products of one matrix that became one, against NumPy's products."""
+"""Merges products of one matrix into one, and compares the results with NumPy's."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_damaged_data_is_told_and_nothing_stays(path: Path) -> None:
 
 
 def test_a_device_that_fails_at_a_constant_is_told(path: Path) -> None:
-    """Not that the file's data is in use meanwhile, by the frames of the error."""
+    """Does not report that the error's frames keep the file's data in use."""
     device = FailingDevice("copy_to_device", 1)
     with pytest.raises(OSError, match="bus error"), Bundle(path) as bundle:
         bundle.run([X], device)
@@ -186,7 +186,7 @@ GRAPHS = {
 
 
 def less(x: np.ndarray) -> np.ndarray:
-    """Rounded twice, as the program does."""
+    """Rounds twice, as the program does."""
     return (x - np.float32(0.25)) - np.float32(0.25)
 
 

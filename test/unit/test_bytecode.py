@@ -1,4 +1,4 @@
-"""Bytecode in memory: its resources keep what they hold and are found at any size."""
+"""Bytecode in memory: its resources keep their contents, and are found at any size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ func.func @{name}() -> tensor<{count}xi32> {{
 
 
 def _bytecode(count: int, name: str = "main") -> tuple[bytes, bytes]:
-    """Returns a module as bytecode, and what its resource holds."""
+    """Returns a module as bytecode, and the contents of its resource."""
     held = np.arange(count, dtype="<i4").tobytes()
     text = _MODULE.format(name=name, count=count, digits=held.hex())
     return to_bytecode(ir.Module.parse(text, make_context())), held

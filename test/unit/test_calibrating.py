@@ -1,4 +1,4 @@
-"""Calibrations fitted to times: of a made-up GPU, and of kernels on the emulator."""
+"""Fits calibrations to the times of a made-up GPU and of kernels on the emulator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRUE = Calibration(6.5, 1.25, {"conv_fprop": 2.0, "matmul": 1.5, "*": 1.5})
 
 
 def measured(op: str, compute: float, memory: float) -> Sample:
-    """A graph whose time is that of the made-up GPU, but for one part in a hundred."""
+    """A graph whose time equals that of the made-up GPU within one percent."""
     scaled = max(TRUE.compute.get(op, 1.5) * compute, TRUE.memory * memory)
     return Sample(op, Time(compute, memory, 3.5e-6), 1e-6 * (TRUE.launch_us or 0) + scaled)
 

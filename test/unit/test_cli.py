@@ -176,7 +176,7 @@ def test_generated_inputs_are_reproducible_and_in_range():
 @pytest.mark.parametrize(
     ("got", "expected", "ok"),
     [
-        ([1.0, 100.0], [1.005, 100.0], True),  # small beside the largest
+        ([1.0, 100.0], [1.005, 100.0], True),  # small relative to the largest
         ([1.0, 100.0], [1.0, 101.0], False),
         ([np.nan], [np.nan], True),
         ([np.nan], [1.0], False),

@@ -1,4 +1,4 @@
-"""Code objects: taken out of containers, read, and held against launches."""
+"""Extracts code objects from containers, reads them, and checks launches against them."""
 
 from __future__ import annotations
 

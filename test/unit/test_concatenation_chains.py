@@ -41,7 +41,7 @@ class _Chain(RandomModel):
         return self._concatenated(shape, depth - 1)
 
     def _read(self, shape: list[int]) -> str:
-        """Returns an input, which may be transposed, or broadcast in a sum."""
+        """Returns an input, which may be transposed, or broadcast by a sum."""
         order = list(range(len(shape)))
         if self.draw.random() < 0.3:
             self.draw.shuffle(order)

@@ -1,4 +1,4 @@
-"""Convolutions and their gradients at shapes with reductions as long as in models."""
+"""Convolutions and their gradients with reductions as long as in real models."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_random_layouts(seeds: range, architecture: str) -> None:
         case = random_case(seed, architecture)
         try:
             results = run_case(case)
-        except CodegenError:  # the compiler refuses a few, of which another plan makes a kernel
+        except CodegenError:  # the compiler rejects a few cases, which another plan compiles
             refused += 1
             continue
         case.check(results)

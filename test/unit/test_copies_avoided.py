@@ -1,4 +1,4 @@
-"""Whole models whose copies go: concatenations of inner dims, and heads joined with batches."""
+"""Whole models without copies: concatenations of inner dims, and heads merged with batches."""
 
 from __future__ import annotations
 

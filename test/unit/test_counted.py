@@ -50,7 +50,7 @@ def graph(
 
 
 def gradient_of_filters() -> ir.Operation:
-    """A convolution with a window as large as an image, as a filter's gradient is one."""
+    """A convolution with a window as large as an image, as in a filter's gradient."""
 
     def build(x: ir.Value, w: ir.Value) -> ir.Value:
         sliding = {"stride": [1, 1], "dilation": [1, 1]}

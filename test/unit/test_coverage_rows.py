@@ -1,4 +1,4 @@
-"""The report's coverage: numbers by hand for a program of two graphs and a fallback."""
+"""The report's coverage: numbers computed by hand for a program of two graphs and a fallback."""
 
 from __future__ import annotations
 

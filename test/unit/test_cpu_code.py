@@ -1,4 +1,4 @@
-"""Code for the CPU of any x86-64: it holds all that it calls, and rounds as it must."""
+"""Code for any x86-64 CPU has no unresolved symbols, and rounds correctly."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def module(source: str, arity: int, results: Sequence[tuple[str, str]], extent: 
 
     Args:
         source: element type of its operands, which the loop has as `%x0`, `%x1`, `%x2`.
-        arity: how many operands there are.
+        arity: number of operands.
         results: element type of each result, and the operation that makes it.
         extent: extent of the loop.
     """

@@ -105,7 +105,7 @@ func.func @f(%x: tensor<1x196x384xf16>, %s: tensor<1x1x384xf16>) -> tensor<1x196
 
 
 def product(m: int, n: int, k: int, *elements: str, swapped: bool = False) -> str:
-    """The product of [m, k] and [k, n], or with its factors in the other order."""
+    """The product of [m, k] and [k, n], or the same product with swapped factors."""
     factors = [(f"{m}x{k}", "m, k"), (f"{k}x{n}", "k, n")]
     (a, a_map), (b, b_map) = reversed(factors) if swapped else factors
     wide = [
@@ -191,7 +191,7 @@ def test_a_ragged_row_is_given_to_warps(length: int, threads: int) -> None:
 
 @pytest.mark.slow
 def test_lanes_beyond_a_row_read_at_a_known_index() -> None:
-    """The register of an index that these lanes do not load holds 0, and not anything."""
+    """The index register of lanes that do not load the index holds 0, not an arbitrary value."""
     assert starts_with_0(compile_text(GATHERS, SM_80).objects[0])
     with without(UNMASKED_GATHERS):
         assert not starts_with_0(compile_text(GATHERS, SM_80).objects[0])

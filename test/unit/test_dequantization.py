@@ -1,4 +1,4 @@
-"""Products with few rows of weights that are dequantized: by one kernel, as NumPy computes them."""
+"""Products of few rows with dequantized weights take one kernel, and agree with NumPy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PIPELINE = (
 
 @dataclass
 class Model:
-    """A model of one product, its input, and what it computes."""
+    """A model of one product, its input, and its expected result."""
 
     nodes: list[NodeProto]
     x: Array

@@ -1,4 +1,4 @@
-"""Random ONNX models, and small ones that once went wrong, against onnxruntime and ONNX."""
+"""Random ONNX models, and small models that once failed, against onnxruntime and ONNX."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_models_run_where_there_is_no_compiler(tmp_path):
 
 @pytest.mark.slow
 def test_a_wrong_result_is_found_and_made_smaller(differential):
-    """The search itself, on a model whose first result counts as wrong if it has two rows."""
+    """Runs the search on a model whose first result counts as wrong if it has two rows."""
     Draft, Outcome = differential.Draft, differential.Outcome  # noqa: N806
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     candidate = Draft("Softmax", 21, {"axis": 1}, [x], [False], 1, ("Relu",))

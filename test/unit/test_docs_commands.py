@@ -1,4 +1,4 @@
-"""The commands in docs/*.md work as they stand, page by page, on a machine without a GPU.
+"""Runs the commands in docs/*.md verbatim, page by page, on a machine without a GPU.
 
 README.md and the page about embedding have tests of their own.
 """
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 INPUTS = ROOT / "test" / "lit" / "tools" / "Inputs"
 
-# By the beginning of a command, why it is not run.
+# Maps the beginning of a command to the reason why it is not run.
 EXCEPTIONS = {
     "hipgraft-run bert.mlir --device=hip": "needs a GPU",
     'hipgraft-opt "$1"': "a line of a script for hipgraft-reduce",

@@ -1,4 +1,4 @@
-"""CUDA and HIP devices on a driver that is built here, and sessions on them."""
+"""CUDA and HIP devices on a fake driver that the tests build, and sessions on these devices."""
 
 from __future__ import annotations
 

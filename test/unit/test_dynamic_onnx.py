@@ -1,4 +1,4 @@
-"""ONNX operators whose forms torch-mlir does not survive in programs of dynamic shapes."""
+"""ONNX operators in forms that crash torch-mlir in programs with dynamic shapes."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_a_callback_that_raises_cancels(callback: str) -> None:
 
 @pytest.mark.slow
 def test_types(tmp_path: Path) -> None:
-    """A user's type checker finds wrong arguments, and takes all that is documented."""
+    """A user's type checker reports wrong arguments, and accepts all documented ones."""
     right = """
         import numpy as np
         import onnx

@@ -1,4 +1,4 @@
-"""hipgraft-emulate --check: what the launches of programs do wrong."""
+"""hipgraft-emulate --check: reports the defects of launches of whole programs."""
 
 from __future__ import annotations
 

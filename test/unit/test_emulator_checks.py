@@ -1,4 +1,4 @@
-"""Defects that the emulator finds in kernels broken on purpose; right kernels have none."""
+"""The emulator finds defects in kernels broken on purpose, and none in correct kernels."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ BEGIN = """
   v_lshlrev_b32 v1, 2, v0
   s_mov_b32 m0, -1
 """
-# Each wave writes its part of LDS, and reads that of the other.
+# Each wave writes its part of LDS, and reads the part of the other wave.
 EXCHANGE = """
   ds_write_b32 v1, v0
 {barrier}

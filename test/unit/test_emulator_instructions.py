@@ -400,7 +400,7 @@ def test_generic_addresses_of_lds_are_no_global_addresses():
 """
     stored = np.arange(64, dtype=np.uint32) * 3
     shared, private, found = execute("gfx942", text, {1: stored}, [20, 21, 22], lds=256)
-    # Linux gives a process no address from 2^47 on, unless it asks for one.
+    # Linux gives a process no address from 2^47 on unless the process requests one.
     assert shared[0] >= 1 << 15
     assert private[0] >= 1 << 15
     assert shared[0] != private[0]

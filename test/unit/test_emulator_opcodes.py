@@ -1,4 +1,4 @@
-"""All instructions that LLVM's disassembler knows, and those that the emulator has no use for."""
+"""All instructions that LLVM's disassembler knows, and those that the emulator does not need."""
 
 import re
 import subprocess

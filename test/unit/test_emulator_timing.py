@@ -1,4 +1,4 @@
-"""Estimated times against cycles that follow from the instructions and the facts about a chip."""
+"""Compares estimated times with cycles that follow from instructions and a chip's parameters."""
 
 import subprocess
 import sys
@@ -47,7 +47,7 @@ def timed(
 
 
 def cycles_of_each(instruction: str, before: str = "", **options: int) -> float:
-    """Cycles that one more of an instruction takes."""
+    """Returns the cycles that each additional instance of an instruction takes."""
     few, many = (
         timed(before + repeated(instruction, times), **options).microseconds
         for times in (1000, 2000)

@@ -1,4 +1,4 @@
-"""Engine files that are wrong are errors at a line; expressions are a part of Python's."""
+"""Invalid engine files give errors with a line; expressions are a subset of Python's."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def op(name: str, operands: dict[str, str], result: str, attributes: str = "") -
 
 
 def fused(*tail: str, bias: str = "1x4x1x1xf32") -> str:
-    """A convolution and the nodes after it, the last of which is the result."""
+    """A convolution and the nodes after it; the last node is the result."""
     body = [f"%c = {node('conv_fprop', CONV, '2x4x9x9xf32', WINDOW)}", *tail]
     arguments = CONV | {"bias": bias, "other": "2x4x9x9xf32"}
     return graph("\n".join(body), arguments, {"r": "2x4x9x9xf16"})

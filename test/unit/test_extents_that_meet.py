@@ -1,4 +1,4 @@
-"""Programs of dynamic shapes whose inputs do not fit one another: right, or an error."""
+"""Programs with dynamic shapes are right, or report an error, if inputs do not fit each other."""
 
 from itertools import product
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Elements read from slices: IREE's fault with them, and the reads that avoid it."""
+"""Reads of elements of slices: IREE's fault, and the rewritten reads that avoid the fault."""
 
 from __future__ import annotations
 

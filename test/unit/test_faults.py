@@ -1,4 +1,4 @@
-"""Devices that fail at each call of each kind, under each way to run a program."""
+"""Devices that fail at each call of each kind, with each way to run a program."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_what_does_not_run_is_no_override() -> None:
 
 
 class HastyCostModel:
-    """Returns for each kernel half the time of the one before."""
+    """Returns for each kernel half the time of the previous kernel."""
 
     name = "timed"
 

@@ -1,4 +1,4 @@
-"""ONNX models in: what is folded, upgraded and expanded, against onnxruntime; what is refused."""
+"""Imports ONNX models: folding, upgrades and expansion against onnxruntime, and rejected models."""
 
 from pathlib import Path
 

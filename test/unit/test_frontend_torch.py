@@ -1,4 +1,4 @@
-"""Torch modules in: repairs of plain imports against numpy; stages; what is refused."""
+"""Imports torch modules: repairs of plain imports against numpy, stages, and rejected modules."""
 
 import numpy as np
 import pytest

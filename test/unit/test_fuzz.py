@@ -1,6 +1,6 @@
 """Inputs that searches have found stay harmless, and a short search finds no new ones.
 
-`python -m fuzz TARGET` makes an input that does harm smaller and keeps it.
+`python -m fuzz TARGET` reduces a harmful input and stores it.
 """
 
 from __future__ import annotations

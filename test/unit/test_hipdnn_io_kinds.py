@@ -1,4 +1,4 @@
-"""Graphs as hipDNN's users keep them: read, written, compiled for gfx942, and run on the CPU."""
+"""Graphs as hipDNN's users store them: read, written, compiled for gfx942, and run on the CPU."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ KINDS: dict[str, Callable[[], Kind]] = {
 
 
 def first_generation(source: Json) -> Json:
-    """Builds a graph with the keys of 2025 and no later ones."""
+    """Builds a graph that uses only the keys of 2025."""
     old = copy.deepcopy(source)
     for name in ("compute", "io", "intermediate"):
         old[f"{name}_type"] = old.pop(f"{name}_data_type")

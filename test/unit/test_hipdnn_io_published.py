@@ -1,4 +1,4 @@
-"""Graphs that hipDNN publishes: they come back as they were, and compute what they are called.
+"""Graphs that hipDNN publishes: they round-trip, and compute the function that their name says.
 
 The files are of ROCm/rocm-libraries: its samples and test bundles, under the MIT licence.
 """

@@ -1,4 +1,4 @@
-"""Graphs with changed attributes: what is read comes back, as JSON and as a FlatBuffer."""
+"""Graphs with changed attributes round-trip as JSON and as FlatBuffers if they are read."""
 
 from __future__ import annotations
 

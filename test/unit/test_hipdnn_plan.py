@@ -1,4 +1,4 @@
-"""Plans of hipgraft's engine: what hipDNN reads of them, what the engine reads, what is refused."""
+"""Plans of hipgraft's engine: the parts that hipDNN and the engine read, and rejected plans."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def fnv(text: str) -> int:
 
 
 def test_player_finds_the_program(data: bytes, payload: bytes):
-    """libhipgraft reads the body, and needs the workspace that the plan says."""
+    """libhipgraft reads the body, and needs the workspace size that the plan states."""
     plan = SerializedExecutionPlan.from_bytes(data)
     with PlayerBundle(payload[HEADER_SIZE:]) as bundle:
         programs = bundle.programs()

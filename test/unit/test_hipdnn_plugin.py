@@ -104,7 +104,7 @@ def test_graphs_run_and_plans_are_restored(home: Path, tmp_path: Path) -> None:
     play(tmp_path, *restoring, HIPGRAFT_SERVE="off", XDG_RUNTIME_DIR=str(tmp_path))
     for one in prepared:
         one.check()
-    # A filled cache needs no helper either.
+    # With a filled cache, no helper is needed either.
     play(home, *(one.request for one in prepared), HIPGRAFT_SERVE="off")
     for one in prepared:
         one.check()

@@ -1,4 +1,4 @@
-"""Graphs as hipDNNEP has them: converted, and converted there and back, against numpy."""
+"""Graphs in the form of hipDNNEP, converted one way and both ways, against numpy."""
 
 from __future__ import annotations
 

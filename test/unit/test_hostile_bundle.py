@@ -1,4 +1,4 @@
-"""Malicious bundles: their checksums are right, the rest is not."""
+"""Malicious bundles with right checksums and wrong contents."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def test_ordinary_text_is_not_nested(text: str):
 
 
 def test_text_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Only bytecode, and escapes that are rare, cost a process."""
+    """Only bytecode and rare escapes need a separate process."""
     monkeypatch.setattr(os, "fork", None)
     path = tmp_path / "x.mlir"
     path.write_text(TEXT)

@@ -1,4 +1,4 @@
-"""The interpreter of host programs, on the CPU and on a device that records what it is asked."""
+"""The interpreter of host programs, on the CPU and on a device that records calls."""
 
 from __future__ import annotations
 

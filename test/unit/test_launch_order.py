@@ -12,7 +12,7 @@ from hipgraft.transforms.launch_order import Launch, late_order, most_bytes
 
 
 def drawn(draw: Random, count: int) -> list[Launch]:
-    """Returns launches that read some of the earlier ones; the last reads what no other does."""
+    """Returns launches that read results of earlier launches; the last reads all unread results."""
     made: list[Launch] = []
     for number in range(count):
         reads = draw.sample(range(number), min(number, draw.randrange(3)))
@@ -61,7 +61,7 @@ def test_live_bytes(seed: int):
 
 
 def test_orders_are_mostly_the_best():
-    """At least 55 of 60 random programs get an order of least memory; 45 have one already."""
+    """At least 55 of 60 random programs get an order of minimal memory; 45 already have one."""
     best = 0
     for seed in range(60):
         launches = drawn(Random(seed), 6)

@@ -90,7 +90,7 @@ def read_case(name: str, view: View) -> Case:
 
 
 def write_case(name: str, view: View) -> Case:
-    """The bytes between the elements of a strided result are anything: they are not compared."""
+    """The bytes between the elements of a strided result are arbitrary, and are not compared."""
     layout = Layout(view.shape, view.strides, 0, "f32")
     values = np.arange(math.prod(view.shape), dtype=np.float32).reshape(view.shape)
     expected = np.zeros(layout.physical_elements, np.float32)

@@ -200,7 +200,7 @@ def accumulation_case() -> Case:
 
 
 def for_cuda(case: Case) -> Case:
-    """The same in the form that is meant for CUDA's matrix instructions."""
+    """The same case in the form for CUDA's matrix instructions."""
     return replace(case, name=f"{case.name}_cuda", target="sm_80")
 
 

@@ -1,4 +1,4 @@
-"""No operand, result or attribute of a compute op is without a case that an oracle checks."""
+"""Every operand, result and attribute of a compute op has a case that an oracle checks."""
 
 from __future__ import annotations
 

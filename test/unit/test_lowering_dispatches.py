@@ -218,7 +218,7 @@ def sum_and_norm(a: Any, b: Any, scale: Any, bias: Any) -> Any:
 
 
 def sums_and_products(a: Any, b: Any, scale: Any, bias: Any) -> Any:
-    """Results that other results are computed from, and one of another type."""
+    """Results from which other results are computed, and a result of another type."""
     total = hipdnn.pointwise(a, b, mode="add")
     scaled = hipdnn.pointwise(total, scale, mode="mul")
     positive = hipdnn.pointwise(scaled, mode="relu_fwd")

@@ -17,7 +17,7 @@ from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.service.tuning.counted import CountedCostModel
 
-# Absolute and relative, of the compute type's rounding and of the result's.
+# Absolute and relative tolerances, for the rounding of the compute type and of the result.
 TOLERANCE = {"f64": 1e-7, "f32": 1e-5, "f16": 1e-3, "bf16": 1e-2, "i32": 0, "i64": 0, "i8": 0}
 
 SHAPES = [(3, 4, 5), (4, 1), (3, 1, 5)]
@@ -148,7 +148,7 @@ def cast_case(source: str, target: str) -> Case:
 
 
 def nan_case(mode: str) -> Case:
-    """NaN of either operand is the result, as in PyTorch."""
+    """A NaN in either operand is the result, as in PyTorch."""
     a = np.array([np.nan, 1, np.nan, 2, -np.inf], np.float32)
     b = np.array([1, np.nan, np.nan, 3, 4], np.float32)
     return Case(

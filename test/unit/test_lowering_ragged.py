@@ -30,7 +30,7 @@ class Ragged:
 
     Attributes:
         lengths: tokens of each batch.
-        room: tokens from the start of each batch to that of the next, if not its own.
+        room: tokens from the start of each batch to the start of the next; by default, `lengths`.
         token: elements between tokens, `H · D` if None.
         in_tokens: whether the offsets count tokens, not elements.
         dtype: dtype of the offsets.
@@ -60,7 +60,7 @@ class Ragged:
         return (self.starts * unit).astype(self.dtype).reshape(-1, 1, 1, 1)
 
     def memory(self, value: Array, fill: float) -> Array:
-        """The tokens in use; `fill` is everywhere else."""
+        """Returns memory that holds the tokens in use, and `fill` everywhere else."""
         batches, _, tokens, _ = value.shape
         strides = self.strides(value.shape)
         flat = np.full(batches * strides[0], fill, value.dtype)

@@ -277,7 +277,7 @@ def sdpa_case(
 
 
 def padding_case() -> Case:
-    """Sequence lengths per batch; what is beyond them is hidden."""
+    """Sequence lengths per batch; tokens beyond them are hidden."""
     values = [uniform((2, 3, 6, 8), "f32") for _ in range(3)]
     lengths = [np.array([4, 6], np.int32), np.array([5, 2], np.int32)]
     seen = np.zeros((2, 1, 6, 6), np.bool_)
@@ -401,7 +401,7 @@ def test_fused_attention_is_used_where_named(case: Case) -> None:
     assert fused == case.name.startswith("fused")
 
 
-# Shapes off the happy path of IREE's fused attention, on gfx942 unless said.
+# Shapes off the happy path of IREE's fused attention, on gfx942 unless stated otherwise.
 @pytest.mark.parametrize(
     ("q", "k", "element", "target"),
     [

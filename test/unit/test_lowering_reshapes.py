@@ -14,7 +14,7 @@ from hipgraft.ir.bindings import ir, make_context
 
 
 def factored(number: int, generator: random.Random) -> list[int]:
-    """Returns extents whose product is a number, extents of 1 among them."""
+    """Returns extents, some of them 1, whose product is a given number."""
     shape: list[int] = []
     while number > 1:
         extent = generator.choice([one for one in range(2, number + 1) if number % one == 0])

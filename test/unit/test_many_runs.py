@@ -1,4 +1,4 @@
-"""Runs in a loop take no more memory, of the host or of the device, under each way to run."""
+"""Runs in a loop leak no memory of the host or the device, with each way to run."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_ends_and_begins_at_one_step_is_together() -> None:
     assert sorted(plan.offsets) == [0, 256]
 
 
-# Each is placed without waste by one order, and with waste by the other.
+# One order places each of these without waste, and the other order with waste.
 LONG_LIVED_FIRST = [
     Interval(5, 3, 3),
     Interval(4, 1, 2),

@@ -163,7 +163,7 @@ def constant(value: ir.Value) -> int:
     ],
 )
 def test_fills(length: int, offset: int, pattern: int, pattern_length: int, expected: str) -> None:
-    """The word size is the widest that fits; what none fits is copied from a constant."""
+    """The word is the widest that fits; a fill that no word fits is copied from a constant."""
     text = f"""
 func.func @main(%y: memref<128xi8>) attributes {{hipgraft.results = 1 : i64}} {{
   "hipdnn.execute"(%y) {{callee = @f}} : (memref<128xi8>) -> ()

@@ -80,7 +80,7 @@ def test_several_targets_in_one_program() -> None:
 
 
 def check_binaries(module: ir.Module, architecture: str) -> None:
-    """Every binary holds exactly the kernels that are launched, with the blocks they require."""
+    """Every binary holds exactly the launched kernels, with their required block sizes."""
     ops = [op.operation for op in module.body.operations]
     code = {symbol(op): code_object(op) for op in ops if op.name == "gpu.binary"}
     launched: dict[str, set[str]] = {name: set() for name in code}

@@ -1,4 +1,4 @@
-"""NaN among the elements of rows that are sorted, or whose extremes are found, against NumPy's."""
+"""NaN in rows that are sorted or searched for extremes, against NumPy's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms, and what shares their kernels, against NumPy."""
+"""Norms, and the ops that share their kernels, against NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of bytes less their zero points, against 64-bit integers of NumPy."""
+"""Products of bytes minus their zero points, against 64-bit integers in NumPy."""
 
 from __future__ import annotations
 

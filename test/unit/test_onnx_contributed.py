@@ -38,7 +38,7 @@ WITHOUT_CPU_KERNEL = {
 
 
 def bits_as(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The array with its bits as those of another type of that size."""
+    """The array with its bits reinterpreted as another type of the same size."""
     return array if array.dtype == dtype else array.view(dtype)
 
 
@@ -52,7 +52,7 @@ def run(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray
 
 
 def valid(draw: Draw) -> tuple[onnx.ModelProto, list[np.ndarray]] | None:
-    """The model with the types of its results, and onnxruntime's; None if it refuses it."""
+    """The model with its result types, and onnxruntime's results; None if it is rejected."""
     model = draw.model()
     try:
         wanted = run(model, draw.feeds())
@@ -86,7 +86,7 @@ def compare(draw: Draw, found: list[np.ndarray], wanted: list[np.ndarray]) -> No
             # onnxruntime computes some of them by tables, and in integers.
             assert np.abs(got.astype(np.int64) - want).max(initial=0) <= 1
         else:
-            # Where all is masked by -10000, little is left of the scores.
+            # If -10000 masks all scores, little of their precision is left.
             np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
 
 

@@ -61,7 +61,7 @@ def test_constants(
     ],
 )
 def test_sums_of_sixteen_bits(tmp_path: Path, op: str, function: Any, columns: int) -> None:
-    """Partial sums of these constants do not fit into their type."""
+    """Partial sums of these constants overflow their type."""
     w = np.random.default_rng(0).uniform(200, 400, (3, columns)).astype(np.float16)
     inputs = {"x": np.zeros((3, 1), np.float16)}
     nodes = [

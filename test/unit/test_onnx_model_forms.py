@@ -1,4 +1,4 @@
-"""Forms of models that ONNX allows and exporters rarely write, against onnxruntime."""
+"""Forms of models that ONNX allows but exporters rarely write, against onnxruntime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operands that are inputs where compilers want constants, against onnxruntime."""
+"""Operands that are inputs although compilers expect constants, against onnxruntime."""
 
 from __future__ import annotations
 

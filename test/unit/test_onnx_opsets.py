@@ -1,4 +1,4 @@
-"""Models of old opsets, whose operators mean something else, against onnxruntime."""
+"""Models of old opsets, in which operators have other semantics, against onnxruntime."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def model_of(nodes: list[onnx.NodeProto], opset: int) -> onnx.ModelProto:
 
 
 def agreed(node: onnx.NodeProto, opset: int) -> np.ndarray | None:
-    """Returns what a node computes, `UNKNOWN` where oracles differ; None if it is invalid."""
+    """Returns the results of a node, `UNKNOWN` where oracles differ; None if it is invalid."""
     oracles, found = benchmark("onnx_oracles"), []
     with suppress(RuntimeError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
         model = model_of([node], opset)

@@ -48,7 +48,7 @@ def results_of(tmp_path, model, inputs):
 
 
 def drawn(dtype, *shape) -> np.ndarray:
-    """Random bits: as many small numbers as large ones."""
+    """Random bits, which give as many small numbers as large ones."""
     info = np.iinfo(dtype)
     rng = np.random.default_rng(1)
     large = rng.integers(info.min, info.max, shape, dtype, endpoint=True)
@@ -165,7 +165,7 @@ def test_integers_of_parts_of_bytes(tmp_path, kind):
 
 
 def numbers() -> np.ndarray:
-    """Numbers around every code of every small float, zeros, infinities, and no number."""
+    """Numbers around every code of every small float, zeros, infinities and NaN."""
     codes = np.arange(256, dtype=np.uint8)
     values = np.concatenate([codes.view(dtype).astype(np.float32) for dtype in SMALL.values()])
     finite = np.unique(values[np.isfinite(values)])

@@ -166,7 +166,7 @@ def test_given_back(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_bisected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compiler that fails without a word about where: on one pair of operators."""
+    """A compiler that fails on one pair of operators, without saying where."""
     real = trial.compile_program
 
     def compile(module: Any, *arguments: Any, **options: Any) -> Any:

@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> Generator[Path]:
 @needs_compiler
 @pytest.mark.slow
 def test_a_host_in_cpp(home: Path) -> None:
-    """The helper compiles; nothing of Python is in the host's process."""
+    """The helper compiles; the host's process does not load Python."""
     libraries = sorted((Path(ort.__file__).parent / "capi").glob("libonnxruntime.so.*"))
     if not libraries:
         pytest.skip("this onnxruntime has no library for C++")

@@ -233,7 +233,7 @@ def further_request(
     shapes: list[list[int]],
     dynamic: str = "compile",
 ) -> Request:
-    """Asks for shapes of the first group, as the provider does in a run."""
+    """Requests a program for shapes of the first group, as the provider does in a run."""
     path = folder / "further.json"
     key = Path(answer["groups"][0]["bundle"]).name.rsplit("-", 1)[0]
     fields = {"version": 1, "key": key, "group": 0, "shapes": shapes,

@@ -1,4 +1,4 @@
-"""Groups of nodes: convex, of all taken nodes, and as few as there can be."""
+"""Groups of nodes are convex, contain all taken nodes, and are as few as possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hipgraft.onnxruntime.partition import partition
 
 
 def can_run(sources: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]) -> bool:
-    """Whether each group can be one node: what remains has no circle."""
+    """Whether each group can be one node: the resulting graph has no cycle."""
     home = {node: ("group", i) for i, group in enumerate(groups) for node in group}
     merged = nx.DiGraph()
     for node, read in enumerate(sources):

@@ -74,7 +74,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel whose libraries are empty files, because to compile them takes most of a minute."""
+    """A wheel whose libraries are empty files, because compiling them takes most of a minute."""
     # Built from a copy, because a build leaves files in its source.
     copy = tmp_path_factory.mktemp("build") / "source"
     shutil.copytree(source, copy, symlinks=True)
@@ -148,7 +148,7 @@ program.module.no_such_name
 
 @pytest.mark.skipif(find_spec("pyright") is None, reason="needs pyright")
 def test_the_types_of_an_installed_wheel(wheel: Path, tmp_path: Path):
-    """The project's environment has the wheel and what it needs, and nothing of this checkout."""
+    """The project's environment has the wheel and its dependencies, nothing of this checkout."""
     packages = tmp_path / "venv" / Path(get_path("purelib")).relative_to(sys.prefix)
     packages.mkdir(parents=True)
     zipfile.ZipFile(wheel).extractall(packages)

@@ -1,4 +1,4 @@
-"""Parameter files, against readers of their formats that are not ours."""
+"""Parameter files, against independent readers of their formats."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def parameters(arrays: Mapping[str, np.ndarray] = ARRAYS) -> dict[str, Parameter
 
 
 def by_definition(path: Path) -> dict[str, np.ndarray]:
-    """Reads safetensors as the format's page says: length, JSON table, data."""
+    """Reads safetensors as the format's specification says: length, JSON table, data."""
     data = path.read_bytes()
     (length,) = struct.unpack_from("<Q", data)
     kinds = {"F32": np.float32, "I8": np.int8, "F16": np.float16, "U8": np.uint8}
@@ -219,7 +219,7 @@ def one_file(path: Path) -> Path:
 
 
 def anonymous_bytes() -> int:
-    """Resident memory of this process that no file holds."""
+    """Resident memory of this process that is not backed by a file."""
     fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
     return int(fields["RssAnon"].split()[0]) << 10
 

@@ -67,7 +67,7 @@ def test_small_programs_have_the_least_cost(seed: int, products: int) -> None:
     assert all(is_kernel(program, frozenset(group)) for group in groups)
     free = [op for op, facts in enumerate(program.ops) if facts.role is not Role.FIXED]
     assert sorted(op for group in groups for op in group) == free
-    # Times are compared in quanta, half of which each group may lose.
+    # Times are compared in quanta; each group may lose half a quantum.
     assert seconds(program, groups) <= 1.005 * cheapest_by_trying(program, COST)
 
 
@@ -150,7 +150,7 @@ def test_a_slower_graph_stays_apart() -> None:
 
 
 def column_and_sum(scale: float, *, is_read_elsewhere: bool = False) -> Program:
-    """A function of a column, which a sum of two matrices reads."""
+    """A function of a column, whose result a sum of two matrices reads."""
     made = Program()
     column, matrix = made.value(4 * 512), made.value(4 << 19)
     small = Facts("exp", Role.ELEMENTWISE, (512, 1), (512, 1), scale, 8)

@@ -1,4 +1,4 @@
-"""Pipeline text and pass options: what is read, what is printed back, and where errors point."""
+"""Pipeline text and pass options: parsing, printing, and the locations of errors."""
 
 from __future__ import annotations
 

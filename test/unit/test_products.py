@@ -20,7 +20,7 @@ WINDOW: dict[str, Any] = {
 
 
 def value(*shape: int, element: str = "f16") -> ir.Value:
-    """Returns the result of an op that is not looked at."""
+    """Returns the result of an op that the test does not inspect."""
     kind = ir.Type.parse(f"tensor<{'x'.join(map(str, shape))}x{element}>")
     return ir.Operation.create("test.value", results=[kind]).result
 

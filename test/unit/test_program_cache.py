@@ -36,7 +36,7 @@ module {{
 
 
 class Counting:
-    """Workers that count the programs that got as far as code generation."""
+    """Workers that count the programs that reach code generation."""
 
     def __init__(self, cache: Cache):
         self.cache = cache

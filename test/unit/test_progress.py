@@ -1,4 +1,4 @@
-"""Progress on a terminal, in plain lines and not at all; Ctrl-C on a terminal."""
+"""Progress on a terminal, in plain lines and switched off; Ctrl-C on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of README.md work as they stand, in their order, on a machine without a GPU."""
+"""Runs the commands of README.md verbatim, in order, on a machine without a GPU."""
 
 from __future__ import annotations
 

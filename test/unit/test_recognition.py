@@ -1,4 +1,4 @@
-"""Recognised nodes and windows through copies against numpy's definitions."""
+"""Compares recognised nodes, and windows through copies, with numpy's definitions."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_layernorm_and_gelu():
 
 
 WINDOWS = [
-    # The copied shape, how it reads 64 numbers, and a window on the copy.
+    # The shape of the copy, the layout in which it reads 64 numbers, and a window on the copy.
     ((2, 4, 8), (8, 16, 1), (8, 2, 4), (8, 4, 1)),
     ((2, 3, 8), (8, 0, 1), (6, 8), (8, 1)),
     ((2, 3, 8), (8, 0, 1), (2, 8, 3), (24, 1, 8)),

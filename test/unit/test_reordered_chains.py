@@ -11,7 +11,7 @@ from random_models import RandomModel
 
 import hipgraft
 
-# In these, a copy reorders what another copy has reordered.
+# In these chains, a copy reorders the result of another reordering copy.
 TWICE = (34, 41, 56, 67)
 
 

@@ -1,4 +1,4 @@
-"""Remarks as YAML that readers of LLVM's optimisation records take."""
+"""Remarks as YAML that readers of LLVM's optimisation records accept."""
 
 from __future__ import annotations
 

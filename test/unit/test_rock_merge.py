@@ -1,6 +1,6 @@
 """Merges output of `migraphx-iree-gen` into rocMLIR's compiled form of the same functions.
 
-Where the prototype would have been silently wrong, the test says what it did.
+If the prototype was silently wrong for a case, the test says what the prototype did.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kernel", ["sub", "chain"])
 def test_launch_forms(kernel: str, form: str) -> None:
-    """The prototype gave up on several dispatches; on one, it passed `%y, %u, %x` as they came."""
+    """The prototype failed on several dispatches; on one, it passed `%y, %u, %x` in this order."""
     merged = merge(module(kernels(kernel), binary(kernel), body=FORMS[form](kernel)))
     printed = str(merged)
     assert "dynamic_shared_memory_size" not in printed
@@ -187,7 +187,7 @@ RUNTIME = """
 @requires_emulator
 @pytest.mark.parametrize("kernel", ["sub", "chain"])
 def test_launches_on_a_stream(kernel: str) -> None:
-    """Launches have the stream of `gpu-to-llvm`, which keeps it when it runs again."""
+    """Launches have the stream of `gpu-to-llvm`; a second run of the pass keeps it."""
     launch = lowered(kernel).replace("gpu.launch_func", "gpu.launch_func <%stream : !llvm.ptr>")
     body = f"""%stream = llvm.call @mgpuStreamCreate() : () -> !llvm.ptr
       {launch}

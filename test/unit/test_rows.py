@@ -76,7 +76,7 @@ def compiled(case: Case, architecture: str) -> Kernel:
 
 
 def check(case: Case, kernel: Kernel) -> None:
-    """Fails if a kernel computes something else on the emulator."""
+    """Fails if a kernel computes wrong results on the emulator."""
     forms = [
         (np.shape(value), DTYPES[element])
         for value, element in zip(case.expected, case.elements, strict=True)

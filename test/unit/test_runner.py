@@ -1,4 +1,4 @@
-"""The pass runner as a library: what it raises, what it records, what it leaves."""
+"""The pass runner as a library: its exceptions, its records, and the files that it leaves."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @dataclass(frozen=True)
 class ObservePass(Pass):
-    """Checks what a pass may rely on."""
+    """Checks the guarantees that a pass may rely on."""
 
     name: ClassVar[str] = "observe"
 

@@ -34,7 +34,7 @@ def convolved(x: Array, w: Array) -> Array:
 
 
 class Program:
-    """A convolution and what follows it, as text and as what NumPy computes of it."""
+    """A convolution and the ops that follow it, as text and as values that NumPy computes."""
 
     def __init__(self, groups: int, element: str, seed: int):
         self.random = np.random.default_rng(seed)

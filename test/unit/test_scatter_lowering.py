@@ -1,4 +1,4 @@
-"""Scattered elements on GPUs, reduced or the last one kept, against numpy."""
+"""Scatters on GPUs that reduce elements or keep the last one, against numpy."""
 
 from __future__ import annotations
 

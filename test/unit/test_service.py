@@ -133,7 +133,7 @@ def test_error_of_the_compiler_is_found_in_the_cache(cache: Cache) -> None:
 
 
 class Losing:
-    """Workers that crash on every unit."""
+    """Workers that crash on every job."""
 
     def run(self, jobs: Sequence[Job], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
         for index in range(len(jobs)):

@@ -1,4 +1,4 @@
-"""Sessions: what goes in and out, faults of a device, several programs at once."""
+"""Sessions: inputs and results, faults of a device, several programs at once."""
 
 from __future__ import annotations
 

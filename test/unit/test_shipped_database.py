@@ -1,4 +1,4 @@
-"""The database that ships is of the graphs that the models of published size have today."""
+"""The shipped database has entries for the current graphs of the models of published size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENTRIES = shipped_database().entries
 
 @cache
 def contractions(model: str, target: str) -> dict[str, bool]:
-    """Whether each graph of a model contracts, by its key."""
+    """Whether each graph of a model has a contraction, by its key."""
     module = outlined(model, target)
     return {container_key(op): graph_work(op).flops > 0 for op in find_containers(module)}
 

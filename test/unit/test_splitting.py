@@ -1,4 +1,4 @@
-"""Cutting containers: where, and that the parts compute what the whole did."""
+"""Splits containers: the places of the cuts, and parts that compute the same as the whole."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Each pass and each op has the tests that the house style asks for.
 
-Looks at names of files, RUN lines and expectations: what they show is for a reader to judge.
+Checks names of files, RUN lines and expectations; a reader must judge what they prove.
 """
 
 import inspect
@@ -40,7 +40,7 @@ def lit_files(name: str) -> list[Path]:
 
 
 def uses(name: str, line: str) -> int:
-    """How often a RUN line runs the pass, as a flag or in pipeline text."""
+    """Counts how often a RUN line runs the pass, as a flag or in pipeline text."""
     return len(re.findall(rf"(?:--|[(,'\"])\s*{name}(?![\w.-])", line))
 
 

@@ -1,4 +1,4 @@
-"""The cost model that takes the time of kernels on a device."""
+"""The cost model that times kernels on a device."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_all_tools_have_flags() -> None:
     ],
 )
 def test_options_that_are_not_utf_8(command: list[str], error: str, tmp_path: Path) -> None:
-    """They once ended in an internal error where a key, a reproducer or a flag was encoded."""
+    """Once, encoding them in a key, a reproducer or a flag caused an internal error."""
     tool, *flags = command
     done = subprocess.run(
         [Path(sys.executable).parent / tool, MODEL, *flags],

@@ -1,6 +1,6 @@
 """ATen ops converted to hipDNN and back, run on the CPU, against numpy's definitions.
 
-All ops are in one program, because a compilation costs more than what it compiles.
+All ops are in one program, because each compilation has a high fixed cost.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ELEMENTS = {"float32": "f32", "int64": "si64", "bool": "i1"}
 
 @dataclass(frozen=True)
 class Case:
-    """An op, its operands (a name of an input or a Python constant), and what its results are."""
+    """An op, its operands (names of inputs or Python constants), and its expected results."""
 
     op: str
     operands: Sequence[Any]
@@ -70,7 +70,7 @@ def windows(x: Array, size: int, step: int, pad: int, fill: float) -> Array:
 
 
 def convolution(x: Array, w: Array, pad: int, groups: int) -> Array:
-    """Convolution of stride 1 from its sums."""
+    """Convolution of stride 1, computed as sums."""
     seen = windows(x, w.shape[2], 1, pad, 0.0)
     seen = seen.reshape(x.shape[0], groups, -1, *seen.shape[2:])
     filters = w.reshape(groups, -1, *w.shape[1:])

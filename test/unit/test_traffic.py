@@ -1,4 +1,4 @@
-"""Why kernels move more than their graphs need, from launches as a schedule has them."""
+"""The reasons why kernels move more bytes than their graphs need, found from schedules."""
 
 from __future__ import annotations
 

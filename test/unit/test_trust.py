@@ -1,4 +1,4 @@
-"""Code in files runs only if hipgraft wrote it for this user, or the user says so."""
+"""Code in files runs only if hipgraft wrote it for this user, or if the user trusts it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes this the machine of somebody else, who has written nothing."""
+    """Makes this the machine of another user, for whom hipgraft has written nothing."""
     monkeypatch.setenv("HIPGRAFT_CACHE_DIR", str(tmp_path / "other-cache"))
 
 

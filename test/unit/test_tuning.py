@@ -314,7 +314,7 @@ def test_a_gain_must_be_worth_its_launches() -> None:
 
 
 def test_what_compiles_is_taken_before_what_does_not() -> None:
-    """An emulator may stop at either; the cost is then meaningless."""
+    """The emulator may stop at either candidate; the cost is then meaningless."""
     broken, stopped = (
         Candidate(DEFAULT_PLAN, error="no"),
         Candidate(FUSED, (Cost("counted", float("inf")),)),
@@ -468,7 +468,7 @@ func.func @main(%x: !torch.vtensor<[2,1280],f16>, %w: !torch.vtensor<[1280,320],
 
 
 def interrupt_after(graphs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interrupts searches once so many graphs are done."""
+    """Interrupts searches once a given number of graphs is done."""
     left, search = iter(range(graphs)), Search._search
 
     def stopped(self: Search, *arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""Each fault that is worked around still shows in the compiler, and does not with the workaround.
+"""Each compiler fault with a workaround still occurs without the workaround, and not with it.
 
 If the compiler no longer has a fault, the test says which workaround to remove.
 """
@@ -392,7 +392,7 @@ def compile_without(name: str) -> None:
         _compile(replace(make(), target=target))
 
 
-# Seconds that a compilation takes at most, unless the compiler hangs; with a crash, much less.
+# A compilation takes at most this many seconds unless the compiler hangs; crashes come much sooner.
 LONGEST = 20
 LONGEST_CRASH = 200
 

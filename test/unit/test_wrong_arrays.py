@@ -26,7 +26,7 @@ Run = Callable[..., list[Any]]
 
 
 class Loaded:
-    """A program on a device of host memory, by each way to run it."""
+    """A program on a device of host memory, loaded by each way to run it."""
 
     def __init__(self, directory: Path, resources: ExitStack):
         self.device = NullDevice("gfx942")

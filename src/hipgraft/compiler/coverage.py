@@ -32,15 +32,15 @@ _SUBJECT = re.compile(r"^'[\w.@-]+'(?: op)? ")
 
 @dataclass(frozen=True)
 class CoverageRow:
-    """The ops of one kind in one place.
+    """All ops of one kind in one place: in the graphs of an engine, or in fallbacks.
 
     Attributes:
         op: name without dialect, with the mode if there is one: `pointwise relu_fwd`.
         place: engine of the graphs that hold them, or `fallback`.
         graphs: number of graphs or fallbacks that hold them.
         ops: number of these ops.
-        flops: operations of the contractions among them; a multiply-add counts as two.
-        bytes: bytes of the tensors that they read or write in memory. A tensor counts once per
+        flops: operations of the contractions among these ops; a multiply-add counts as two.
+        bytes: bytes of the tensors that these ops read or write in memory. A tensor counts once per
             op.
         reasons: why the ops in fallbacks are not in graphs, according to remarks of passes.
         nodes: names of the model's nodes, or locations in files.
@@ -67,11 +67,11 @@ class _Sum:
 
 
 def coverage_rows(module: ir.Module, remarks: Sequence[Remark]) -> list[CoverageRow]:
-    """Returns the rows of a program at stage `hipdnn-graphs`; those with most work come first.
+    """Returns the rows of a program at stage `hipdnn-graphs`, those with the most work first.
 
     Args:
         module: the program.
-        remarks: remarks of the passes that built it, which have the reasons.
+        remarks: remarks of the passes that built the program; they contain the reasons.
     """
     reasons = _reasons(remarks)
     sums: dict[tuple[str, str], _Sum] = {}

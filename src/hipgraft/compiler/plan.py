@@ -36,7 +36,7 @@ from hipgraft.runtime.plan import PlanMetadata, workspace_size
 
 @dataclass(frozen=True)
 class GraphBoundary:
-    """A graph of hipDNN's, with the tensors that its caller passes.
+    """A hipDNN graph with the tensors that its caller passes.
 
     Attributes:
         module: module that holds the graph; compilation consumes it.
@@ -53,7 +53,7 @@ class GraphBoundary:
 
 
 def graph_boundary(module: ir.Module, source: str = "") -> GraphBoundary:
-    """Returns the boundary of a module that is one imported graph of hipDNN's.
+    """Returns the boundary of a module that is one imported hipDNN graph.
 
     Args:
         module: stage `hipdnn-graphs`.
@@ -93,8 +93,8 @@ def execution_plan(program: Program, boundary: GraphBoundary) -> SerializedExecu
     """Returns the plan of a compiled graph.
 
     Args:
-        program: program for GPUs at its last stage. hipDNN itself runs on AMD's; the plugin plays
-            plans on others if `HIPGRAFT_PLUGIN_DEVICE` names one.
+        program: program for GPUs at its last stage. hipDNN itself needs an AMD GPU; the plugin runs
+            plans on another GPU if `HIPGRAFT_PLUGIN_DEVICE` names it.
         boundary: boundary of the module that was compiled.
 
     Raises:

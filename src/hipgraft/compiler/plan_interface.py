@@ -10,7 +10,7 @@ _PACKED = ("fp4_e2m1", "int4")
 
 
 def unsupported_interface(document: GraphDocument) -> str | None:
-    """Returns why programs cannot take or return a tensor of a graph, or None.
+    """Returns why no program can take or return some tensor of the graph, or None.
 
     Args:
         document: a hipDNN graph.

@@ -227,7 +227,7 @@ def compile(
         dims: extents of symbolic dimensions by name. Those without one stay dynamic in programs
             for GPUs, and are an error for the CPU.
         specialize: several extents of symbolic dimensions by name; the program has a variant for
-            every combination, and runs the one that the inputs' shapes fit.
+            every combination, and runs the variant that fits the inputs' shapes.
         sweep_case: id of a case of a hipDNN template; optional if there is only one case.
         on_stage: called with each stage and the module when it is reached; only with the last stage
             if the whole program is in the cache.
@@ -276,7 +276,7 @@ def compile(
         lost = active.statistics.lost
         program = _Compilation(module, config, observer).run()
         program.directory = source.parent
-        # A graph that was split after a crash or a timeout may compile as a whole another time.
+        # A graph that was split after a crash or a timeout may compile as a whole next time.
         if key is not None and active.statistics.lost == lost:
             kept = CachedProgram(program.module, program.outlined, program.report)
             keep_program(key, source.name, kept, active)

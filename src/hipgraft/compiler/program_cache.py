@@ -41,7 +41,7 @@ def program_key(
     extents: str,
     service: CompileService,
 ) -> str | None:
-    """Returns the key of a compilation, None for one that is not to be cached.
+    """Returns the key of a compilation, or None if the compilation must not be cached.
 
     Args:
         model: the model's file.

@@ -53,7 +53,7 @@ class LaunchRow:
     Attributes:
         name: symbol of the executable.
         launches: number of kernel launches per call, by target.
-        calls: number of calls in one run of the program, or in one run of each variant.
+        calls: number of calls per run of the program, or per run of each variant.
     """
 
     name: str

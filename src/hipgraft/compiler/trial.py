@@ -38,7 +38,7 @@ class Trials(Generic[Node, Compiled]):
         compile: compiles a group, or raises a `HipgraftError`.
         check: quickly raises a `HipgraftError` if a node alone does not reach the compiler of
             kernels.
-        named: returns the nodes that an error mentions.
+        named: function that returns the nodes that an error mentions.
 
     Attributes:
         compiled: results by group.

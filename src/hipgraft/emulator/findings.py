@@ -76,8 +76,8 @@ class Finding:
         kernel: symbol.
         kind: kind of defect, in words.
         site: where it was detected.
-        other: the earlier access, the other barrier, or the instruction that first read something
-            uninitialised.
+        other: the earlier access, the other barrier, or the instruction that first read
+            uninitialised data.
         relation: words that introduce `other`.
         lane: lane of the wave.
         address: accessed address in memory or in LDS; None for barriers.

@@ -191,7 +191,7 @@ def _kernel(writer: _Writer, code: CodeObject, kernel: Kernel) -> _Kernel:
     try:
         launch, instructions = launch_structure(code, kernel), kernel.instructions
     except MissingEmulatorError:
-        raise  # this machine's fault, not the kernel's: it must not be cached
+        raise  # a fault of this machine, not of the kernel: must not be cached
     except EmulatorError as found:
         # Other kernels of the code object may run.
         launch, instructions, error = Launch(), (Instruction * 0)(), found.message

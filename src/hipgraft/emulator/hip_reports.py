@@ -90,7 +90,7 @@ class Reports:
 
 @dataclass(frozen=True)
 class _Unread:
-    """A kernel of which only the name is known."""
+    """A kernel about which only its name is known."""
 
     name: str
     rows: Sequence[Row] = ()

@@ -204,5 +204,5 @@ def _settings(architecture: str, devices: int) -> dict[str, object]:
 
 
 def _similar_chip(number: int) -> Chip:
-    """Returns the chip whose properties stand in for an architecture without known ones."""
+    """Returns the chip whose properties are used for an architecture without known properties."""
     return CHIPS["gfx1100" if number >= _FIRST_RDNA else "gfx942"]

@@ -42,7 +42,8 @@ class Counts:
         bytes_stored: bytes that lanes wrote.
         loads_out_of_bounds: lanes that loaded outside of a buffer resource, which returns zeros.
         stores_out_of_bounds: lanes that stored outside of a buffer resource, which drops the store.
-        partly_out_of_bounds: accesses among these that were partly inside of the resource.
+        partly_out_of_bounds: out-of-bounds loads and stores that were partly inside of the
+            resource.
         barriers: barriers that all workgroups executed.
         workgroups: number of workgroups that ran.
         of_workgroups: number of workgroups of the launch. If it exceeds `workgroups`, the counts
@@ -107,10 +108,10 @@ def launch(
         name: symbol of the kernel.
         grid: workgroups, up to three extents.
         block: work items of a workgroup, up to three extents; None uses the kernel's required size.
-        arguments: the explicit arguments in order. A kernel may access each array from its begin to
-            its end, and nothing else. Only `TrackedArray`s can have uninitialised bytes.
+        arguments: the explicit arguments in order. A kernel may access each array from its start to
+            its end, and no other memory. Only `TrackedArray`s can have uninitialised bytes.
         dynamic_lds: bytes of LDS besides the kernel's own.
-        every: runs each n-th workgroup only: a sample of the work.
+        every: n, to run only every n-th workgroup as a sample.
         order: order of the waves of a workgroup.
         seed: seed of a random order and of garbage.
         preload: whether the firmware loads arguments into registers where a kernel allows it.

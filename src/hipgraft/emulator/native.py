@@ -154,7 +154,7 @@ class TraceStatistics(ctypes.Structure):
 
 
 class Replayed(ctypes.Structure):
-    """The cycles of a replay, and those that each part was busy."""
+    """The cycles of a replay, and the cycles that each part was busy."""
 
     _fields_ = _fields(ctypes.c_double, "cycles vector matrix scalar lds l1 l2 far")
 

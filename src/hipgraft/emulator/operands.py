@@ -49,7 +49,7 @@ _MASK64 = 0xFFFFFFFFFFFFFFFF
 # The accumulation registers of gfx9 are numbered after the 256 others.
 _ACCUMULATION = 256
 
-# 1 / (2 pi) as an inline constant: the disassembler prints more digits than of any other.
+# 1 / (2 pi) as an inline constant, which the disassembler prints with more digits than any other.
 _INVERSE_TWO_PI = 0.15915494
 _INVERSE_TWO_PI_BITS = {"h": 0x3118, "f": 0x3E22F983, "d": 0x3FC45F306DC9C882}
 
@@ -118,8 +118,8 @@ def parse_source(text: str, kind: str, *, high: bool = False, signed: bool = Fal
     Args:
         text: text that the disassembler prints.
         kind: the letter of its type, as `core/machine.h` defines them.
-        high: whether `op_sel_hi` is set for it, which selects halves instead of floats in mixed
-            operations.
+        high: whether `op_sel_hi` is set for the operand; in mixed-precision operations this bit
+            selects halves instead of floats.
         signed: whether a 32-bit literal is sign-extended to 64 bits.
 
     Raises:

@@ -60,7 +60,7 @@ class SourceLines:
 
 
 def _ranges(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """Yields address ranges [low, high), each with the source line of its instructions."""
+    """Yields address ranges [low, high), each with the source line of the instructions in it."""
     # pyelftools' types have gaps.
     elf = cast(Any, ELFFile)(io.BytesIO(data))
     section = elf.get_section_by_name(".debug_line")

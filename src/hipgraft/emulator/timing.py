@@ -32,7 +32,7 @@ _MOST_RECORDED = 3
 _MOST_NEIGHBOURS = 20
 # Number of rounds of workgroups to replay; later rounds are extrapolated.
 _ROUNDS = 4
-# The most workgroups that a compute unit holds at a time.
+# The maximum number of workgroups that a compute unit holds at a time.
 _MOST_WORKGROUPS = 32
 _LDS_GRANULE = 512
 # With fewer neighbours than this, the trend of shared lines cannot be estimated.
@@ -121,7 +121,7 @@ def estimate(
 
 
 def _distinct_bytes(arrays: Iterable[np.ndarray[Any, Any]]) -> int:
-    """Returns the bytes of all arrays, of which several may be views of the same memory."""
+    """Returns the bytes of all arrays, counting memory that several arrays view only once."""
     size = reached = 0
     for start, nbytes in sorted((array.ctypes.data, array.nbytes) for array in arrays):
         size += max(start + nbytes - max(start, reached), 0)
@@ -197,7 +197,8 @@ class _Timing:
         traced = len(recorded) + len(neighbours)
         # Each round of workgroups on a die reads each of its cache lines once.
         far = unique * _LINE * occupancy.groups / max(round_size, 1)
-        # Operands may be parts of larger buffers, or tables of which few rows are read.
+        # An operand may be a part of a larger buffer, or a table from which the kernel reads few
+        # rows.
         read = min(self._footprint, far)
         memory = [_memory_seconds(read, varied) for varied in variations(chip)]
         times = [
@@ -322,7 +323,8 @@ def variations(chip: Chip) -> list[Chip]:
 def _sharing(statistics: TraceStatistics, neighbours: int, round_size: int) -> tuple[float, float]:
     """Returns the factor by which a whole round shares more lines, and its distinct lines.
 
-    Distinct lines grow as a power of the workgroups, seen from half and from all neighbours.
+    The number of distinct lines grows as a power of the number of workgroups; the exponent follows
+    from the lines of half and of all neighbours.
     """
     unique, half = statistics.unique_lines, statistics.unique_lines_of_half
     if neighbours < _FEWEST_NEIGHBOURS or not half or round_size <= neighbours:

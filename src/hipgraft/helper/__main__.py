@@ -20,7 +20,7 @@ _PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Compiles until standard input ends."""
     prctl = ctypes.CDLL(None).prctl
-    # What compilers print does not belong to the answers.
+    # The output of compilers must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     while line := sys.stdin.buffer.readline():

@@ -23,10 +23,10 @@ from hipgraft.helper import DOES_NOT_COMPILE
 from hipgraft.service.child_python import child_environment, python_command
 
 KEPT_SECONDS = 30.0
-"""The seconds for which an idle child waits for a job."""
+"""The number of seconds that an idle child waits for a job."""
 
 _PATIENCE = 0.1  # seconds between checks whether a client still waits
-_LEAVE = 5.0  # seconds that an idle child has to end
+_LEAVE = 5.0  # seconds within which an idle child must end
 _MOST_MEMORY = 1 << 30  # resident bytes of an idle child
 
 
@@ -122,7 +122,7 @@ class _Child:
     def send(self, job: Job) -> None:
         self._said.seek(0)  # also for the process, which shares the offset
         self._said.truncate()
-        with suppress(OSError):  # if it died, it does not answer
+        with suppress(OSError):  # a dead child is detected when it does not answer
             line = f"{type(job).__name__.lower()} {job.target} {len(job.data)}\n"
             self._jobs.write(line.encode() + job.data)
             self._jobs.flush()

@@ -38,7 +38,7 @@ class Plan:
 
     @property
     def key(self) -> str:
-        """The name in the cache, which the plugin computes, too."""
+        """The name in the cache; the plugin computes the same name."""
         prefix = f"hipgraft {__version__} {self.target}\n".encode()
         return hashlib.sha256(prefix + self.graph).hexdigest()
 

@@ -80,7 +80,7 @@ class Job(Protocol):
         ...
 
     def refuse(self, reason: str) -> str:
-        """Returns the answer for an input that does not compile, and may store the reason."""
+        """Returns the answer for an input that does not compile; may store the reason."""
         ...
 
 
@@ -113,7 +113,7 @@ def folder() -> Path:
 def socket_name(cache: Path) -> str:
     """Returns the file name of the socket of the helper that compiles into a cache.
 
-    Clients with other caches have helpers of their own, since a client trusts what its cache holds.
+    Each cache has a helper of its own, because a client trusts the content of its cache.
 
     Args:
         cache: an existing folder.
@@ -136,10 +136,10 @@ def socket_path() -> Path:
 
 
 class Server:
-    """Answers requests until there has been none for some time.
+    """Answers requests until none has arrived for some time.
 
     Args:
-        idle: seconds without a request after which the server ends.
+        idle: number of seconds without a request after which the server ends.
         log: receives a line for each request and answer.
         seconds: time limit for compiling a graph of hipDNN.
     """
@@ -324,7 +324,7 @@ def _is_done(future: Future[str]) -> bool:
 
 
 def _is_closed(connection: socket.socket) -> bool:
-    """Whether the other end has closed; a client may close its sending half only."""
+    """Returns whether the peer has closed the connection, not only the half that it sends on."""
     poll = select.poll()
     poll.register(connection, 0)
     return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))

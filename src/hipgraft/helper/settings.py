@@ -78,7 +78,7 @@ class Settings:
 
     @classmethod
     def parse(cls, target: str) -> Settings:
-        """Reads a target, as requests name it.
+        """Parses a target in the form that requests use.
 
         Raises:
             HipgraftError: a setting is unknown, or its value is not allowed.
@@ -99,7 +99,7 @@ class Settings:
         return cls(architecture, **given, overrides=int(count))
 
     def open_service(self) -> CompileService:
-        """Returns a service with these settings and the user's cache.
+        """Returns a compile service with these settings and the user's cache.
 
         Raises:
             HipgraftError: the plan is malformed, or the cost model lacks its device.

@@ -42,7 +42,7 @@ class Jit(Closing):
     def __init__(self, module: ir.Module, device: Device):
         from hipgraft.ir.upstream import make_engine
 
-        # The first attribute is destroyed first: the engine runs the program's destructors,
+        # Attributes are destroyed in this order: the engine runs the program's destructors,
         # which still need the runtime.
         self._engine: Any = None
         self._lock = threading.Lock()

@@ -111,7 +111,7 @@ def _tensor_of_global(op: ir.Operation) -> Tensor:
 
 
 def _rename(function: ir.Operation, entry: str) -> None:
-    """Renames a function, or the program of which it is a variant, to `entry`."""
+    """Renames a function, or the program that the function is a variant of, to `entry`."""
     name = symbol_of(function)
     program = name
     if VARIANT_OF in function.attributes:

@@ -36,8 +36,8 @@ _STREAM = 1  # a device has one queue
 class MgpuRuntime:
     """The runtime's functions for one program on one device.
 
-    An exception cannot cross compiled code. So it is stored, later calls do nothing, and
-    `raise_failure` raises it after the program has returned.
+    An exception cannot propagate through compiled code. It is stored instead, later calls do
+    nothing, and `raise_failure` raises it after the program has returned.
     """
 
     def __init__(self, device: Device):

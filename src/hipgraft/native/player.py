@@ -113,7 +113,7 @@ class PlayerBundle(Closing):
 
 
 class PlayerProgram:
-    """A program of a bundle, while that is open."""
+    """A program of a bundle; valid while the bundle is open."""
 
     def __init__(self, handle: c_void_p):
         self.handle = handle

@@ -70,8 +70,8 @@ def register(name: str = "hipgraft") -> None:
 def unregister(name: str = "hipgraft") -> None:
     """Makes the provider unknown to ONNX Runtime; does nothing for an unknown name.
 
-    After the last one, sessions that are still open on the CPU fail when they run. They can be
-    deleted at any time.
+    Once the last name is unregistered, sessions that are still open on the CPU fail when they run.
+    Sessions can be deleted at any time.
 
     Args:
         name: the registered name.

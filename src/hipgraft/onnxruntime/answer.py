@@ -29,7 +29,7 @@ _REASONS = 3  # number of reasons in the summary
 
 
 def make_answer(request: Request) -> Path:
-    """Compiles the nodes that can be taken; returns the answer's file in the user's cache.
+    """Compiles the nodes that hipgraft can take; returns the answer's file in the user's cache.
 
     Raises:
         HipgraftError: the request is malformed, or a node must cause an error.
@@ -92,7 +92,7 @@ def _workers() -> ProcessWorkers:
 def _keep(request: Request) -> None:
     """Keeps the graph and its constants, to compile its groups for other shapes.
 
-    It moves them, because the provider no longer needs them.
+    The files are moved, because the provider no longer needs them.
     """
     request.kept.parent.mkdir(exist_ok=True)
     weights = request.model.with_name("weights.bin")
@@ -107,7 +107,7 @@ def summary(
     left: Mapping[int, Left],
     kinds: Mapping[str, Kind],
 ) -> str:
-    """Describes in one line which nodes were taken, and why the rest was not."""
+    """Describes in one line which nodes were taken, and why the others were not."""
     before = {number for number, node in enumerate(graph.nodes) if is_group(node)}
     left = {number: one for number, one in left.items() if number not in before}
     nodes = len(graph.nodes) - len(before)

@@ -41,7 +41,7 @@ class Left:
 
     Attributes:
         why: `unsupported`; `shape` if a shape is unknown when the session is created; `host` if the
-            CPU is the better choice; or `compile` if the compiler failed.
+            node is better run on the CPU; or `compile` if the compiler failed.
         reason: reason in words.
     """
 
@@ -77,7 +77,7 @@ def unsupported_nodes(
 def is_group(node: NodeProto) -> bool:
     """Whether a node is a group of this provider.
 
-    ONNX Runtime asks again after it has replaced functions that no provider took by their bodies.
+    ONNX Runtime inlines functions that no provider took, and then queries again.
     """
     return node.domain == PROVIDER
 
@@ -101,7 +101,7 @@ def _types(node: NodeProto, graph: SessionGraph, kinds: Kinds, advice: str) -> L
                 return Left("unsupported", f"'{name}' is no tensor of numbers")
             if kind.shape is None:
                 return Left("shape", _unknown_shape(name, name in node.output, advice))
-            # Constants without elements stand for operands that are omitted.
+            # Constants without elements stand for omitted operands.
             if 0 in kind.shape and name not in graph.constants:
                 return Left("host", f"'{name}' has no elements")
     return None

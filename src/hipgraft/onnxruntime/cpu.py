@@ -75,14 +75,14 @@ class CpuPrograms:
         )
 
     def _guarded(self, function: Callable[..., None]) -> Callable[..., int]:
-        """Returns a function that stores exceptions for `_error`: none may be thrown into C."""
+        """Returns a function that stores exceptions for `_error`: none may propagate into C."""
 
         def call(_: Any, *arguments: Any) -> int:
             try:
                 function(*arguments)
             except Exception as error:
                 text = str(error) or type(error).__name__
-                # It keeps the bytes alive that `_error` gives the address of.
+                # Keeps alive the bytes whose address `_error` returns.
                 self._local.text = ctypes.create_string_buffer(
                     text.encode(errors="backslashreplace")
                 )

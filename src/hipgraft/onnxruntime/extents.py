@@ -45,11 +45,11 @@ class AnyExtents:
     dims: Mapping[str, Dims]
 
     def varies(self, name: str) -> bool:
-        """Whether some extent of a value depends on a symbolic dimension."""
+        """Returns whether some extent of a value depends on a symbolic dimension."""
         return any(isinstance(dim, str) for dim in self.dims.get(name, ()))
 
     def problem(self, node: NodeProto) -> str:
-        """Returns why a program for all extents might be wrong; empty if it cannot be.
+        """Returns why a program for all extents might be wrong; empty if it is certainly right.
 
         Such a program assumes equal shapes of operands even if one of them may be broadcast.
         """

@@ -22,8 +22,8 @@ from hipgraft.runtime.bundle import Bundle, write_bundle
 def make_further(request: Request) -> Path:
     """Builds a group's program for certain shapes of its inputs; returns the bundle's file.
 
-    It is compiled if the session has the option `dynamic=compile`. Else, and where that fails, the
-    bundle has the calls that the group's program for all extents makes.
+    It is compiled if the session has the option `dynamic=compile`. Without that option, or if
+    compilation fails, the bundle holds the calls that the group's program for all extents makes.
 
     Raises:
         HipgraftError: the graph is not in the cache, or nothing computes the group for these

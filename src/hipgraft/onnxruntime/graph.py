@@ -20,7 +20,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 Shape = tuple[int, ...]
 
 _LEFT = "hipgraft.left"
-_ROUNDS = 256  # rounds of inference; each needs the results of the one before
+_ROUNDS = 256  # rounds of inference; each needs the results of the previous round
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Boundary:
-    """The values that a part of a graph reads, and its results that others read, in node order.
+    """The values that a part of a graph reads, and its results read elsewhere, in node order.
 
     Attributes:
         inputs: names of values that are not constants.
@@ -142,7 +142,7 @@ class SessionGraph:
         return Boundary(tuple(inputs), tuple(outputs))
 
     def kinds(self, extents: Extents) -> dict[str, Kind]:
-        """Returns the types of values by name, where symbolic dimensions have certain extents."""
+        """Returns the types of values by name, given the extents of symbolic dimensions."""
         model = onnx.ModelProto()
         model.CopyFrom(self.model)
         for value in _values(model.graph):
@@ -164,7 +164,7 @@ class SessionGraph:
         }
 
     def _inferred(self, model: onnx.ModelProto) -> dict[str, Kind]:
-        """Infers types, also after computed shapes and contributed operators."""
+        """Infers types, also of values behind computed shapes and contributed operators."""
         weights = {one.name: one for one in self.constants.values() if one.external_data}
         for name, tensor in weights.items():
             model.graph.initializer.remove(tensor)
@@ -220,7 +220,7 @@ class SessionGraph:
 
 
 def _is_unknown(node: NodeProto) -> bool:
-    """Whether type inference fails at a node."""
+    """Returns whether type inference fails at a node."""
     if node.domain == CONTRIBUTED_DOMAIN:
         return bool(unsupported_operator(node))
     return node.domain not in ("", "ai.onnx") and not onnx.defs.has(node.op_type, node.domain)

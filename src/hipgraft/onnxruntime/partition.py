@@ -8,16 +8,17 @@ from collections.abc import Collection, Sequence
 def partition(sources: Sequence[Collection[int]], taken: Collection[int]) -> list[list[int]]:
     """Returns groups of the taken nodes that can each become one node.
 
-    A node's group is the number of times that paths to it leave the taken nodes and come back, at
-    most. So all edges lead to the same or a later group, no path leaves a group and comes back to
-    it, and no two groups could be one: from each there is a path through others to the next.
+    A node's group number is the largest number of times that a path to the node leaves the taken
+    nodes and re-enters them. So every edge leads to the same or a later group, no path leaves
+    a group and re-enters it, and no two groups can be merged: a path leads from each group through
+    nodes that are not taken to the next group.
 
     Args:
         sources: for each node, in topological order, the nodes whose results it reads.
         taken: nodes to divide.
 
     Returns:
-        The nodes of each group in order, the groups in an order in which they can run.
+        The nodes of each group in order; the groups are in an executable order.
     """
     wanted = frozenset(taken)
     numbers: list[int] = []

@@ -136,7 +136,7 @@ class Request:
 
 
 def find_answer(request: Request) -> Path | None:
-    """Returns the answer to an earlier request if all of its files are still there.
+    """Returns the answer to an earlier request if all of its files still exist.
 
     For a group it is the program's bundle.
     """

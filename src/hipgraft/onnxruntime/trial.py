@@ -101,7 +101,7 @@ class Trial:
         self._trials = Trials[int, Group](self._compiled, self._check, self._named)
 
     def run(self) -> list[Group]:
-        """Compiles the nodes that can be taken; returns the groups in an executable order."""
+        """Compiles the nodes that hipgraft can take; returns the groups in an executable order."""
         while True:
             groups = self._groups()
             more = self._better_left(groups) or {
@@ -145,7 +145,7 @@ class Trial:
         return Left("compile", error.message + hint)
 
     def _varies(self, group: Sequence[int]) -> bool:
-        """Whether the program for a group must be for all extents."""
+        """Returns whether the program for a group must be for all extents."""
         nodes = (self.graph.nodes[number] for number in group)
         return self._any is not None and any(
             self._any.varies(name) for node in nodes for name in (*node.input, *node.output)

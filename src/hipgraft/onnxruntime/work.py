@@ -13,7 +13,7 @@ _PRODUCTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "MatMulInteger
 
 
 def is_product(node: NodeProto) -> bool:
-    """Whether a node is a contraction."""
+    """Returns whether a node is a contraction."""
     return _name(node) in _PRODUCTS
 
 

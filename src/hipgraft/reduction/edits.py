@@ -40,8 +40,8 @@ class Edit:
 
     Attributes:
         name: plural noun for what the edit removes, for messages.
-        sites: returns the sites of a module, in textual order.
-        apply: edits some of the sites; its last argument is the number of the form.
+        sites: function that returns the sites of a module, in textual order.
+        apply: function that edits some of the sites; its last argument is the number of the form.
         forms: number of forms of the edit, the best first.
     """
 
@@ -59,7 +59,7 @@ def inner_ops(module: ir.Module) -> Iterator[ir.Operation]:
 
 
 def is_terminator(op: ir.Operation) -> bool:
-    """Returns whether an op ends a block of something other than a module."""
+    """Returns whether an op ends a block of an op other than a module."""
     parent = op.parent
     if parent is None or parent.name.endswith("module"):
         return False
@@ -82,7 +82,7 @@ def _ops(module: ir.Module) -> list[Site]:
 
 
 def _erase_ops(sites: Sequence[Site], form: int) -> None:
-    """Erases ops, last first, and replaces their results by values of the same type."""
+    """Erases ops, the last first, and replaces their results with values of the same type."""
     for op in reversed(sites):
         for result in op.results:
             if next(iter(result.uses), None) is not None:
@@ -259,7 +259,7 @@ def _drop_operands(sites: Sequence[Site], form: int) -> None:
 
 
 def _remake(op: ir.Operation, operands: set[int], results: set[int]) -> None:
-    """Replaces an op by one without some operands and results.
+    """Replaces an op with a copy that lacks some operands and results.
 
     Arguments and yielded values of a container are removed with them.
     """

@@ -31,7 +31,7 @@ class Size:
     """The size of a module; the first field that differs decides.
 
     Attributes:
-        ops: number of ops without the module, constants and terminators.
+        ops: number of ops, not counting the module, constants and terminators.
         constants: number of constants.
         values: number of operands, results and arguments.
         extents: sum over all types.
@@ -120,7 +120,7 @@ class Reducer:
             raise HipgraftError("the module is not interesting to the command once it is printed")
 
     def run(self) -> str:
-        """Returns the text of the smallest module found; no single edit reduces it further."""
+        """Returns the text of the smallest module found, which no single edit reduces further."""
         searches = [partial(_EditSearch, edit) for edit in EDITS]
         threads = ThreadPoolExecutor(self._jobs)
         try:

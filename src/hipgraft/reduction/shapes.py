@@ -33,7 +33,7 @@ def replaced(text: str, extent: int, form: int) -> str:
     Args:
         text: text of a module.
         extent: extent to replace.
-        form: selects the replacement, and whether attributes are changed, too.
+        form: selects the replacement, and whether attributes change as well.
     """
     other = (*_OTHERS, extent // 2)[form // 2]
     if other >= extent:

@@ -10,7 +10,7 @@ from hipgraft.passmanager.verification import dialect_errors
 
 
 class Validity:
-    """The rules that a module fulfils, which smaller modules must fulfil, too.
+    """The rules that the original module fulfils and that smaller modules must therefore fulfil.
 
     The module to reduce may break a rule of its dialect on purpose, so rules that the original
     module breaks are not required.

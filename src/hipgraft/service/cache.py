@@ -25,7 +25,7 @@ DEFAULT_MAX_BYTES = 4 << 30
 _SUFFIX = ".zip"
 _ASK = "without --trust (in Python: trust=True)"
 
-# The age at which temporary files are removed: a process that was killed left them behind.
+# Temporary files older than this are removed: killed processes left them behind.
 _STALE_SECONDS = 3600.0
 
 
@@ -53,8 +53,9 @@ class Cache:
     Attributes:
         directory: folder that entries are read from and written to; created at the first write.
         sources: read-only folders that are searched after `directory`.
-        max_bytes: size above which the least recently used entries are evicted.
-        trust: whether to read entries that other users wrote; their kernels run with your rights.
+        max_bytes: size in bytes above which the least recently used entries are evicted.
+        trust: whether to read entries that other users wrote; their kernels run with this user's
+            permissions.
         problems: messages for the user about failed reads and writes; these never fail a
             compilation.
     """
@@ -72,7 +73,7 @@ class Cache:
             path = _path(directory, key)
             entry = self._read(path, key, discard=directory == self.directory)
             if entry is not None:
-                # Eviction takes the file's modification time as the time of its last use.
+                # Eviction reads the time of the last use from the file's modification time.
                 with suppress(OSError):
                     os.utime(path)
                 return entry

@@ -49,7 +49,7 @@ def _is_working_directory(entry: str) -> bool:
 
 
 def _is_home(entry: str, needed: Any) -> bool:
-    """Whether the package of `needed`, or hipgraft itself, was imported from `entry`."""
+    """Returns whether the package of `needed`, or hipgraft itself, was imported from `entry`."""
     modules = {__name__, getattr(needed, "__module__", __name__)}
     tops = [sys.modules.get(name.partition(".")[0]) for name in modules]
     homes = [_home(top) for top in tops if top is not None and getattr(top, "__file__", None)]

@@ -1,4 +1,4 @@
-"""Chooses compiler flags for single graphs by the kernels that result.
+"""Chooses compiler flags for individual graphs by comparing the compiled kernels.
 
 Without a cost model, candidates are ranked by resource usage: fewer spills, then fewer launches,
 then use of matrix instructions, then higher occupancy. With a cost model, the cheapest is first.
@@ -30,7 +30,7 @@ from hipgraft.service.tuning.cost_model import Cost, CostModel
 from hipgraft.service.tuning.work import graph_work
 
 # The least gain that counts, relative to the cost with the default flags. Smaller gains may be
-# noise, as may gains within the spread of the measurements.
+# noise, and so may gains within the spread of the measurements.
 _LEAST_GAIN = 0.05
 
 
@@ -40,7 +40,7 @@ class Candidate:
 
     Attributes:
         name: name for the user.
-        flags: flags that follow those of all graphs.
+        flags: flags appended to the flags that all graphs get.
     """
 
     name: str
@@ -71,7 +71,8 @@ class Score:
         candidate: the flags that were tried.
         launches: number of kernel launches.
         matrix: number of matrix instructions (MFMA, WMMA) in the code of all kernels.
-        resources: resource usage of its kernels (`peak_resources`); empty unless for AMDGPU.
+        resources: resource usage of its kernels (`peak_resources`); empty for targets other than
+            AMDGPU.
         cost: None without a cost model.
         error: why it did not compile or run, or empty.
     """
@@ -101,7 +102,7 @@ class Ranking:
 
     Attributes:
         name: name of the graph.
-        digest: digest of the graph (`container_key`), by which an override matches it.
+        digest: digest of the graph (`container_key`), which overrides can match.
         target: architecture.
         scores: scores, best first.
     """
@@ -113,7 +114,7 @@ class Ranking:
 
     @property
     def best(self) -> Score:
-        """The first score, or the default flags' score if the first costs hardly less."""
+        """The first score, or the default flags' score if the first is not clearly cheaper."""
         first = self.scores[0]
         default = next((each for each in self.scores if not each.candidate.flags), first)
         if first.cost is None or default.cost is None:
@@ -150,7 +151,7 @@ def tune(
     extra_flags: Sequence[str] = (),
     cost_model: CostModel | None = None,
 ) -> list[Ranking]:
-    """Compiles each distinct graph of a module with each candidate, and ranks these.
+    """Compiles each distinct graph of a module with each candidate, and ranks the candidates.
 
     Args:
         module: module at stage `hipdnn-graphs`.
@@ -158,7 +159,7 @@ def tune(
         candidates: flags to try.
         service: compiles the graphs.
         pattern: a glob of the names of the graphs to tune.
-        extra_flags: compiler flags before those of the candidates.
+        extra_flags: compiler flags that precede the candidates' flags.
         cost_model: determines the costs; None ranks by resource usage.
 
     Raises:
@@ -174,7 +175,8 @@ def tune(
     costs: dict[tuple[str, Kernel], Cost] = {}
 
     def cost_of(key: str, kernel: Kernel) -> Cost | None:
-        # Equal kernels share one cost, so that flags without an effect do not win by chance.
+        # Identical kernels share one cost, so that measurement noise cannot favour flags without an
+        # effect.
         if cost_model is not None and (key, kernel) not in costs:
             costs[key, kernel] = cost_model.cost(kernel, graph_work(graphs[key]))
         return costs.get((key, kernel))

@@ -27,7 +27,7 @@ class Job:
         target: architecture.
         flags: compiler flags besides those that select the target.
         text: the compiler's input.
-        cost: estimated compilation cost, which is only comparable between jobs.
+        cost: estimated compilation cost, comparable only with the costs of other jobs.
     """
 
     name: str
@@ -49,7 +49,8 @@ class Verdict:
 
     Attributes:
         status: `unknown` if the kernel or its reference cannot be run.
-        reason: why a kernel is wrong or unknown; for a right one, the part that ran if not all did.
+        reason: why the kernel is wrong or its correctness unknown; for a right kernel that ran only
+            in part, the part that ran.
     """
 
     status: Literal["right", "wrong", "unknown"]
@@ -68,8 +69,8 @@ class Outcome:
         permanent: whether the same input gives the same outcome again; False after a crash or
             timeout.
         cached: whether the outcome comes from the cache.
-        peak_memory: peak resident bytes so far of the process that compiled; 0 if unknown.
-        process: ID of that process; 0 if none compiled.
+        peak_memory: peak resident bytes of the compiling process up to this job; 0 if unknown.
+        process: ID of the compiling process; 0 if no process compiled.
         decision: the choice among the compilation plans, if there were several.
         verdict: whether the kernel is right; None if it was not verified.
     """

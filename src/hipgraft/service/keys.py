@@ -17,8 +17,8 @@ from hipgraft.ir.diagnostics import HipgraftError
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _PACKAGE = Path(__file__).resolve().parent.parent
 
-# The packages that generate a container's kernel. A digest of their sources is their version: every
-# edit changes the keys, and nobody has to increment a number.
+# The packages that generate a container's kernel. A digest of their sources serves as their
+# version: every edit changes the keys, so no version number must be incremented.
 _GENERATORS = ("codegen", "dialects/hipdnn", "ir")
 
 
@@ -29,7 +29,7 @@ def cache_key(container: str, target: Target, flags: Sequence[str]) -> str:
         container: the container's canonical text (`container_text`), which is free of names.
         target: target of the kernel.
         flags: the compiler's flags besides those that select the target. If a flag names a file,
-            the key depends on the file's content and not on its path.
+            the key depends on the file's content, not on its path.
     """
     parts = [
         container,

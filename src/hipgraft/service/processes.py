@@ -42,7 +42,7 @@ _LAST_WORDS = ("LLVM ERROR", "Assertion", "terminate called", "what():")
 
 @dataclass
 class _Queued:
-    """A job that waits or is being compiled, with the reasons why earlier attempts failed."""
+    """A pending or running job, with the reasons why its earlier attempts failed."""
 
     index: int
     job: Job
@@ -132,13 +132,13 @@ class _Worker:
 class ProcessWorkers:
     """Compiles in worker processes, the costliest jobs first.
 
-    A worker that crashes, takes too long or uses too much memory is replaced; its job is tried
-    once more and then given up.
+    A worker that crashes, takes too long or uses too much memory is replaced; its job is retried
+    once, then reported as failed.
 
     Attributes:
         jobs: number of processes.
-        timeout: the most seconds for one job.
-        memory_limit: the most resident bytes of one process; 0 for no limit.
+        timeout: time limit for one job, in seconds.
+        memory_limit: limit on the resident bytes of one process; 0 for no limit.
         task: function that a worker applies to each job; workers must be able to import it.
     """
 
@@ -224,7 +224,7 @@ class ProcessWorkers:
         self._workers.remove(worker)
 
     def _collect(self) -> Iterator[tuple[_Queued, Outcome | None]]:
-        """Yields jobs that ended; the outcome is None if the job is to be tried again."""
+        """Yields jobs that ended; the outcome is None if the job is to be retried."""
         busy = self._busy()
         ready = wait([worker.connection for worker in busy], timeout=_POLL_SECONDS)
         for worker in busy:
@@ -260,7 +260,7 @@ class ProcessWorkers:
         return ""
 
     def _give_up(self, worker: _Worker, queued: _Queued, reason: str) -> Outcome | None:
-        """Kills a worker; returns its job's outcome, or None if the job is to be tried again."""
+        """Kills a worker; returns its job's outcome, or None if the job is to be retried."""
         self._end(worker)
         queued.reasons.append(reason)
         if len(queued.reasons) < _ATTEMPTS:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from hipgraft.service.tuning.search import Search
     from hipgraft.service.verification import Verifier
 
-# Weights to estimate the compile time: each occurrence of a text in the input adds its weight.
+# Weights to estimate the compile time: each occurrence of a substring in the input adds the weight
+# of the substring.
 _COSTS = {
     "linalg.conv": 10,
     "attention": 10,
@@ -86,8 +87,8 @@ class CompileService(Closing):
         cache: cache of kernels; None to compile everything.
         overrides: flags for single graphs.
         search: chooses a plan for each graph; None uses the default plan.
-        verifier: runs each kernel for an AMD GPU on the emulator before it is used; a kernel that
-            computes other results than the CPU counts as failed. None to skip verification.
+        verifier: runs each kernel for an AMD GPU on the emulator before it is used; a kernel whose
+            results differ from those of the CPU counts as failed. None to skip verification.
         statistics: statistics of all requests so far.
     """
 
@@ -285,7 +286,7 @@ _SERVICE: ContextVar[CompileService | None] = ContextVar("SERVICE", default=None
 def current_service() -> CompileService:
     """Returns the service that `use_service` set; by default an uncached one in this process.
 
-    The default makes `hipgraft-opt`, its tests and reproducers run the compiler itself.
+    With this default, `hipgraft-opt`, its tests and reproducers compile in their own process.
     """
     return _SERVICE.get() or CompileService()
 

@@ -48,7 +48,7 @@ _BUDGET = 30_000_000
 _NOT_INDEXING = re.compile(r"hipdnn\.(pointwise|reduction|matmul|conv_\w+|view|yield|graph)")
 _LARGEST_INTEGER = 8
 
-_SAMPLE = 4  # workgroups of a launch that run to estimate its instructions
+_SAMPLE = 4  # workgroups that are run to estimate the instructions of a launch
 
 # The share of integers and booleans that may differ because of rounding and ties.
 _MOST_FLIPPED = 0.01
@@ -56,7 +56,8 @@ _MOST_FLIPPED = 0.01
 # The tolerance of 8-bit floats: their relative spacing at the largest magnitude.
 _NARROW_TOLERANCE = 2.0**-2
 
-# In f32, sums of a thousand random products that cancel, and their tanh, may differ by 3e-5.
+# In f32, cancelling sums of a thousand random products, and the tanh of such sums, may differ by
+# 3e-5.
 _LEAST_TOLERANCE = 1e-4
 
 
@@ -94,7 +95,7 @@ class Verifier:
         )
 
     def verify(self, request: Request, outcome: Outcome, reference: Outcome) -> Outcome:
-        """Returns the outcome, or an error in place of a kernel that computes something else.
+        """Returns the outcome, or an error in place of a kernel that computes wrong results.
 
         Args:
             request: request for the kernel.
@@ -147,7 +148,7 @@ class Verifier:
         return Verdict("right", parts)
 
     def _samples(self, kernel: Kernel) -> dict[int, int]:
-        """Returns n, by index, for each launch that runs only every n-th workgroup.
+        """Returns n by the index of each launch of which only every n-th workgroup runs.
 
         Only the last launch can be sampled, because later launches read the results of earlier
         ones.
@@ -175,7 +176,7 @@ class _TooLargeError(Exception):
 
 
 def is_indexing(container: ir.Operation) -> bool:
-    """Whether integers may be indices, offsets or lengths in a container."""
+    """Returns whether integers in a container may be indices, offsets or lengths."""
     found: list[str] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:

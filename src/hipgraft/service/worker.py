@@ -25,7 +25,7 @@ def main() -> None:
     """Serves jobs until the socket closes."""
     # Ctrl-C reaches all processes of the terminal, but the parent decides when workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)  # the parent deferred them
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)  # the parent blocked these signals
     compile_unattended()
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
     task: Task

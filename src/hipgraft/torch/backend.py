@@ -74,8 +74,8 @@ def _on_cpu(inputs: Sequence[Any]) -> bool:
 def compile_graph(module: Any, example_inputs: Sequence[Any], options: Options) -> Any:
     """Compiles one functional graph of ATen ops: a forward or a backward one.
 
-    A graph that hipgraft does not compile is divided into parts that it does and nodes that run in
-    PyTorch, with a warning.
+    If the graph does not compile as a whole, it is divided into parts that compile and nodes that
+    run in PyTorch, with a warning.
 
     Returns:
         A function in PyTorch's boxed convention.

@@ -50,7 +50,7 @@ class Kernel:
         COUNTS.compiled += 1
 
     def _check_layout(self) -> None:
-        """Checks that results of unknown extents have the layout that programs give them."""
+        """Checks that results of unknown extents have the layout in which programs return them."""
         for node in self._region.result_nodes if is_dynamic(self._region.inputs) else ():
             if not _is_row_major(node.meta["val"]):
                 message = "a result of dynamic shape is not row-major"
@@ -86,7 +86,7 @@ class Kernel:
 
 
 def check_region(region: Region, options: Options) -> Any:
-    """Returns PyTorch's computation of a region, which must have a torch dialect form.
+    """Returns PyTorch's computation of a region; the region must have a torch dialect form.
 
     Raises:
         HipgraftError: the region has no such form.
@@ -133,7 +133,7 @@ def warn_of_nodes(left: Mapping[Any, HipgraftError]) -> None:
 
 
 def _where(nodes: Sequence[Any], known: str) -> str:
-    """Describes how many nodes there are, and the location of the first unless it is known."""
+    """Describes the number of nodes, and the location of the first one unless it is known."""
     location = location_of(nodes[0])
     said = [f"{len(nodes)} nodes"] if len(nodes) > 1 else []
     said += [location] if location not in ("", known) else []

@@ -23,7 +23,8 @@ class Options:
         fallback: `eager` to let PyTorch run graphs that do not compile, `error` to raise an error.
         dynamic: `program` to compile one program for all extents of a dynamic dimension,
             `specialize` to compile one for each shape that occurs.
-        specializations: the most shapes to compile one graph for; PyTorch runs all other shapes.
+        specializations: limit on the number of shapes for which one graph is compiled; PyTorch runs
+            all other shapes.
     """
 
     target: str = ""

@@ -61,7 +61,7 @@ def compile_parts(
     compile: Callable[[Any], Any],
     check: Callable[[Any], object],
 ) -> Division:
-    """Compiles the parts of a graph that can be, where the graph as a whole cannot.
+    """Compiles parts of a graph that cannot be compiled as a whole.
 
     A part has at least two ops that compute something. PyTorch draws random numbers, in the order
     of the graph, and evaluates symbolic extents.
@@ -150,7 +150,7 @@ class _Parts:
             raise error
 
     def _with_results(self, nodes: Sequence[Any]) -> list[Any]:
-        """Returns nodes and those that unpack their tuples, in the order of the graph.
+        """Returns the nodes and the nodes that unpack their tuples, in the order of the graph.
 
         The order of a part's inputs and results depends on this order.
         """
@@ -158,7 +158,7 @@ class _Parts:
         return [node for node in self.work.graph.nodes if node in taken or _tuple(node) in taken]
 
     def _part(self, nodes: Sequence[Any]) -> Any:
-        """Returns some nodes as a module, the same that the partitioner later builds of them.
+        """Returns a module of some nodes, equal to what the partitioner later builds from them.
 
         The location of a node's code becomes its name, for error messages.
         """
@@ -172,7 +172,7 @@ class _Parts:
 def _prepared(module: Any) -> Any:
     """Returns a copy in which random ops stay in order.
 
-    In the copy, random ops read no tensor that they only need for its shape.
+    In the copy, random ops do not read tensors of which they need only the shape.
     """
     work = copied(module)
     before: Any = None
@@ -206,7 +206,7 @@ def depends_on_values(module: Any) -> bool:
 
 
 def copied(module: Any) -> Any:
-    """Returns a copy of a module's graph with the same names of nodes."""
+    """Returns a module with a copy of the graph, whose nodes keep their names."""
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))
     return torch.fx.GraphModule(module, graph)
@@ -270,7 +270,7 @@ def _schema(node: Any) -> Any:
 
 
 def _signature(node: Any) -> str:
-    """Returns a text of all properties on which the compilation of a single node depends."""
+    """Returns all properties on which the compilation of a single node depends, as text."""
 
     def described(one: Any) -> str:
         value = one.meta.get("val")

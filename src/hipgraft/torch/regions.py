@@ -84,7 +84,7 @@ class Region:
 
 
 def split(module: Any, compile_region: Callable[[Region], Callable[..., Any]]) -> Any:
-    """Returns a module that computes the same, most of it by a compiled region.
+    """Returns an equivalent module that computes most of its work in a compiled region.
 
     Args:
         module: `torch.fx.GraphModule` of functional ATen ops, with example values.

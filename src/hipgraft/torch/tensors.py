@@ -27,7 +27,7 @@ def device_name(tensors: Sequence[Any]) -> str:
     """Returns the name of hipgraft's device for tensors, which must be on one device.
 
     Raises:
-        HipgraftError: they are on several devices, or on one that hipgraft does not support.
+        HipgraftError: the tensors are on several devices, or on one that hipgraft does not support.
     """
     devices = sorted({str(tensor.device) for tensor in tensors})
     if len(devices) > 1:
@@ -51,7 +51,7 @@ def target_of(name: str) -> str:
 def as_arrays(tensors: Sequence[Any]) -> list[Any]:
     """Returns tensors as arrays that programs accept, in the same memory.
 
-    It waits for work that PyTorch has queued for tensors on a GPU.
+    For tensors on a GPU, waits for the work that PyTorch has queued.
     """
     plain = [tensor.detach().resolve_conj().resolve_neg() for tensor in tensors]
     for device in {tensor.device for tensor in plain if tensor.device.type != "cpu"}:

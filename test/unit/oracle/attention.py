@@ -26,7 +26,7 @@ def alibi(heads: int, queries: int, keys: int) -> Array:
 
 
 def shared_heads(value: Array, heads: int) -> Array:
-    """Repeats the heads of keys or values for those of the queries."""
+    """Repeats the heads of keys or values to match the heads of the queries."""
     return np.repeat(value, heads // value.shape[1], axis=1)
 
 
@@ -49,7 +49,7 @@ def attend(
         v: values, whose heads may be shared.
         scale: factor of the scores.
         bias: summand of the scores.
-        seen: which scores count, all if None; a row without any gives 0.
+        seen: mask of the scores that count, None for all; a row without any gives 0.
         sink: score per head [1, H, 1, 1] of a key that has no value.
         kept: factor of the weights.
     """

@@ -1,4 +1,4 @@
-"""Gradients by central differences: from the forward definition alone, no formula of their own."""
+"""Gradients by central differences, computed from the forward definition alone."""
 
 from __future__ import annotations
 

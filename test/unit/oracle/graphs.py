@@ -1,4 +1,4 @@
-"""hipDNN's graphs in double precision, node by node from the definitions of their kinds.
+"""Evaluates hipDNN graphs in double precision, node by node from the definitions of the node kinds.
 
 Values keep their double precision between nodes, so that results are those of an exact engine.
 """
@@ -18,7 +18,7 @@ from oracle.pointwise import MODES
 Array = NDArray[np.float64]
 Json = dict[str, Any]
 
-_EPSILON = 1e-5  # the epsilon of gradients that get neither statistics nor an epsilon
+_EPSILON = 1e-5  # the epsilon of gradient nodes that have neither statistics nor an epsilon
 
 
 class NoOracleError(Exception):

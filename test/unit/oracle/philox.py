@@ -28,7 +28,7 @@ def philox(counters: Words, key: int) -> list[Words]:
 
 
 def kept(shape: tuple[int, ...], probability: float, seed: int, offset: int) -> NDArray[np.float64]:
-    """Returns 1 for the weights that a dropout keeps: element `n` goes by counter `offset + n`."""
+    """Returns 1 for the weights that a dropout keeps; element `n` uses counter `offset + n`."""
     position = np.arange(np.prod(shape), dtype=np.uint64) + np.uint64(offset)
     zero = np.zeros_like(position)
     word = philox(np.stack([position & _LOW, position >> _HALF, zero, zero]), seed)[0]

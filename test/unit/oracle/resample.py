@@ -14,11 +14,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Resampling:
-    """What each window takes from `x`.
+    """The windows that a resampling applies to `x`.
 
     Attributes:
         x: activations [N, C, spatial...].
-        mode: hipDNN's name of how a window is combined.
+        mode: hipDNN's name for the way in which a window is combined.
         window: its extents.
         stride: its steps.
         pre: padding before.
@@ -46,7 +46,7 @@ class Resampling:
         return (*self.x.shape[:2], *positions)
 
     def forward(self) -> tuple[Array, NDArray[np.int64]]:
-        """Returns y, and where in the channel each maximum is; -1 if only padding holds it."""
+        """Returns y, and the position of each maximum in its channel; -1 if it is in padding."""
         y, index = np.zeros(self.shape), np.zeros(self.shape, np.int64)
         for place in np.ndindex(self.shape):
             parts = self._parts(place)

@@ -1,4 +1,4 @@
-"""How far a sum of rounded products may be from the exact one (Higham's bound)."""
+"""The maximum error of a sum of rounded products (Higham's bound)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def dynamic_tolerance(
     """Returns the absolute tolerance of a sum of products.
 
     Args:
-        count: products in the sum.
+        count: number of products in the sum.
         largest: largest magnitudes of the two factors.
         result: largest magnitude of the results.
         element: type that the result is rounded to.

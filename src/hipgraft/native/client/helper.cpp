@@ -89,7 +89,7 @@ File connected(const std::string &path) {
   return file;
 }
 
-// Finds `hipgraft-serve` by HIPGRAFT_SERVE, in a `bin` above this library, or by PATH.
+// Finds `hipgraft-serve`: in HIPGRAFT_SERVE, in a `bin` folder above this library, or on PATH.
 std::string helper_command() {
   std::string given = variable("HIPGRAFT_SERVE");
   if (!given.empty()) return given;

@@ -15,8 +15,8 @@ namespace hipgraft {
 
 class Loaded;
 
-// A device. Functions with a stream start work and return; the work of all others is complete when
-// they return.
+// A device. Functions with a stream argument start work and return; all other functions return when
+// their work is complete.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   explicit Device(std::string architecture) : architecture_(std::move(architecture)) {}
@@ -80,10 +80,10 @@ class Device : public std::enable_shared_from_this<Device> {
 
   virtual void launch(void *kernel, const Launch &launch, char *arguments, void *stream) = 0;
   virtual void copy(uint64_t target, uint64_t source, uint64_t nbytes, void *stream) = 0;
-  // Repeats the lowest `width` bytes, 1, 2 or 4, of `word`.
+  // Fills memory with the lowest `width` bytes (1, 2 or 4) of `word`.
   virtual void fill(uint64_t target, uint32_t word, unsigned width, uint64_t nbytes,
                     void *stream) = 0;
-  // Repeats a pattern of up to 16 bytes, a power of two.
+  // Fills memory with a pattern whose size is a power of two of up to 16 bytes.
   void fill_pattern(uint64_t target, std::string_view pattern, uint64_t nbytes, void *stream);
 
   // Fails with HIPGRAFT_INVALID_ARGUMENT if a stream is not one of this device. The device must be
@@ -91,7 +91,7 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual void check_stream(void *) {}
 
   virtual bool has_graphs() const { return false; }
-  virtual void *begin_capture() { return nullptr; }  // the stream for the calls
+  virtual void *begin_capture() { return nullptr; }  // the stream to record calls on
   virtual void *end_capture(void *) { return nullptr; }
   virtual void replay(void *, void *) {}
   virtual void free_graph(void *) {}

@@ -9,7 +9,7 @@ using namespace hipgraft;
 
 struct hipgraft_sequence {
   std::shared_ptr<Device> device;
-  hipgraft_program program;  // of the one variant
+  hipgraft_program program;  // has a single variant
   std::vector<void *> kernels;
   std::unique_ptr<Sequence> sequence;
 

@@ -6,7 +6,7 @@ namespace hipgraft {
 
 namespace {
 
-constexpr size_t kPropertiesSize = 4096;  // more than `hipDeviceProp_t` of any release
+constexpr size_t kPropertiesSize = 4096;  // larger than `hipDeviceProp_t` in any release
 
 template <typename... Arguments>
 using Call = DriverFunction<int, Arguments...>;

@@ -60,7 +60,7 @@ HIPGRAFT_API hipgraft_status hipgraft_event_destroy(hipgraft_device *device, voi
 HIPGRAFT_API hipgraft_status hipgraft_event_record(hipgraft_device *device, void *event,
                                                    void *stream, int in_graph);
 
-/* Gives the microseconds between two events; the device must have passed both. */
+/* Gives the microseconds between two events; both must have completed on the device. */
 HIPGRAFT_API hipgraft_status hipgraft_event_elapsed(hipgraft_device *device, void *start, void *end,
                                                     double *microseconds);
 

@@ -86,7 +86,7 @@ class GpuCompute final : public Compute {
     bool waits = !stream;
     for (size_t i = 0; i < inputs.size(); ++i)
       pointers.push_back(place(inputs[i].value, variant.tensors[i], scratch, stream));
-    std::vector<std::pair<void *, size_t>> copies;  // to results with other addresses
+    std::vector<std::pair<void *, size_t>> copies;  // copies to results at other addresses
     for (size_t i = 0; i < program_.result_count; ++i) {
       const Tensor &tensor = variant.tensors[inputs.size() + i];
       if (bound_.outputs[i] == kUnused) {
@@ -236,7 +236,7 @@ class CpuCompute final : public Compute {
   const CpuProgram program_;
 };
 
-constexpr size_t kMostShapes = 32;  // that are loaded
+constexpr size_t kMostShapes = 32;  // the most shapes whose programs are loaded
 
 class GrowingCompute final : public Compute {
  public:

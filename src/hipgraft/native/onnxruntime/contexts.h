@@ -14,9 +14,9 @@ bool is_context(const Node *node);
 
 // The sources of a compiled node.
 struct Source {
-  std::string model, weights;  // as of `Model`
+  std::string model, weights;  // as in `Model`
   size_t node_count;
-  std::string dims;  // the option
+  std::string dims;  // the option `dims`
 };
 
 // Returns why a node does not fit this device and release, according to the option `context`; empty

@@ -53,7 +53,7 @@ class CpuProgram {
 
  private:
   void *program_ = nullptr;
-  uint64_t generation_ = 0;  // number of the table that loaded it
+  uint64_t generation_ = 0;  // number of the table that loaded the program
 };
 
 }  // namespace hipgraft::ort

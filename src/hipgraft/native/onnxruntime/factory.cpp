@@ -108,7 +108,7 @@ Status *validate(FactoryTable *table, const HardwareDevice *const *hardware, siz
     *answer = kNotApplicable;
     for (size_t i = 0; i < count; ++i)
       if (const OfferedDevice *device = self(table).find(hardware[i])) {
-        // The best of the devices: a better answer has a lower number.
+        // The best answer of the devices: a better answer has a lower number.
         int one = judge(text_of(text), device->architecture);
         if (one != kNotApplicable) *answer = *answer ? std::min(*answer, one) : one;
       }

@@ -12,12 +12,12 @@ namespace hipgraft::ort {
 
 // A device that the factory offers.
 struct OfferedDevice {
-  std::string architecture;            // `cpu`, or an architecture as `gfx942`
-  std::shared_ptr<Pool> pool;          // of a GPU that is there
+  std::string architecture;            // `cpu`, or an architecture such as `gfx942`
+  std::shared_ptr<Pool> pool;          // null unless a GPU is present
   uint32_t vendor = 0;
   int ordinal = 0;
   const HardwareDevice *hardware = nullptr;
-  MemoryInfo *memory = nullptr, *pinned = nullptr;  // of a GPU that is there
+  MemoryInfo *memory = nullptr, *pinned = nullptr;  // null unless a GPU is present
 };
 
 struct Factory : FactoryTable, std::enable_shared_from_this<Factory> {
@@ -35,7 +35,7 @@ struct Factory : FactoryTable, std::enable_shared_from_this<Factory> {
   const HardwareDevice *make_hardware(const OfferedDevice &device);
 
   const Logger *const logger;
-  std::shared_ptr<Factory> registered;  // itself, until ONNX Runtime releases it
+  std::shared_ptr<Factory> registered;  // this factory, until ONNX Runtime releases it
   std::vector<OfferedDevice> devices;
   KernelRegistry *copies = nullptr;  // the kernels that copy to GPUs and from them
   std::vector<HardwareDevice *> own_hardware;

@@ -173,7 +173,7 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
   // ONNX Runtime replaces this node by a Loop, and queries again; fused nodes in it are errors then.
   if (parent_operator(graph) == "SequenceMap") return;
   if (writes_contexts()) {
-    // ONNX Runtime writes bodies as they were.
+    // ONNX Runtime writes bodies unchanged.
     if (get<const Node *>(api.parent_node, graph)) return;
     kept_ = constants_of_bodies(nodes);
   }
@@ -203,7 +203,7 @@ void Provider::warn(const std::string &text) {
 
 void Provider::tell(const Answer &answer, const Graph *graph) {
   Reported one{text_of(get<const char *>(api.graph_name, graph)), body_of(graph), answer.report};
-  // ONNX Runtime asks again where nothing was taken.
+  // ONNX Runtime queries a graph again if nothing was taken.
   bool is_new = std::find(reported_.begin(), reported_.end(), one) == reported_.end();
   if (is_new && !one.answer.empty()) reported_.push_back(one);
   if (!one.body_of.empty()) {

@@ -14,9 +14,9 @@
 
 namespace hipgraft::ort {
 
-// What was answered about a graph of the session.
+// The answer about a graph of the session.
 struct Reported {
-  std::string graph, body_of, answer;  // its name, whose body it is, the path of all details
+  std::string graph, body_of, answer;  // its name, whose body it is, the path of the details
   bool operator==(const Reported &other) const {
     return graph == other.graph && body_of == other.body_of && answer == other.answer;
   }
@@ -33,7 +33,7 @@ struct Provider : ProviderTable {
   const std::shared_ptr<Factory> factory;  // sessions may outlive the registration
   const OfferedDevice &device;
   const std::string architecture;
-  const Options options, session;  // options of the provider, and all entries of the session
+  const Options options, session;  // the provider's options, and all entries of the session
   const Logger *const logger;
   std::string compatibility_text;
   std::unique_ptr<Error> refusal;  // why the session cannot be made, or null
@@ -53,7 +53,7 @@ struct Provider : ProviderTable {
   void write_report(const std::string &path) const;
   void warn(const std::string &text);
 
-  std::deque<Group> groups_;  // the latest graph's first
+  std::deque<Group> groups_;  // groups of the latest graph first
   std::vector<std::string> kept_;  // constants that bodies of the session's graph read
   std::string nested_;        // the summaries of subgraphs
   std::vector<Reported> reported_;

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kScalar = 256;  // bytes of the workspace for each scalar: `hipgraft.runtime.plan`
 constexpr size_t kMostPrograms = 64;
 
-// How many programs for other shapes a context keeps, one at least.
+// The number of programs for other shapes that a context keeps; at least one.
 size_t most_programs() {
   std::string given = variable("HIPGRAFT_PLUGIN_PROGRAMS");
   size_t most = given.empty() ? kMostPrograms : strtoul(given.c_str(), nullptr, 10);
@@ -93,7 +93,7 @@ void LoadedGraph::execute(const HipdnnEnginePluginHandle &handle, void *workspac
   if (graph.workspace_size() && !workspace)
     fail(HIPGRAFT_INVALID_ARGUMENT, "the graph needs a workspace of %zu bytes",
          graph.workspace_size());
-  executable_.check_workspace(workspace);  // before scalars are written to it
+  executable_.check_workspace(workspace);  // must precede the writes of scalars to it
   if (!graph.by_value().empty()) place_scalars(handle, workspace, pointers);
   executable_.enqueue(0, handle.stream, pointers.data(), pointers.size(), workspace);
 }

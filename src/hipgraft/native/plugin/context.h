@@ -84,7 +84,7 @@ class LoadedGraph {
 
 }  // namespace hipgraft
 
-// A graph that hipDNN executes, with its programs for the shapes that it was executed with.
+// A graph that hipDNN executes, with its programs for the shapes of earlier executions.
 struct HipdnnEnginePluginExecutionContext {
   HipdnnEnginePluginExecutionContext(const HipdnnEnginePluginHandle &handle,
                                      std::shared_ptr<hipgraft_bundle_data> bundle,

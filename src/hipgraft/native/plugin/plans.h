@@ -9,7 +9,7 @@ namespace hipgraft {
 // The result of compiling a graph for a target.
 struct Answer {
   bool is_yes;
-  std::string text;  // the bundle's path, or the reason of a refusal
+  std::string text;  // the bundle's path, or the reason for the refusal
 };
 
 // Returns whether a graph will compile for a target, which is an architecture with the settings of

@@ -91,7 +91,7 @@ Settings read_settings(std::string_view config) {
     } else if (id == "hipgraft.overrides.compile") {
       settings.compiles_overrides = integer_of(setting, id, 0, 1);
     } else if (id == "global.deterministic") {
-      integer_of(setting, id, 0, 1);  // all kernels are
+      integer_of(setting, id, 0, 1);  // ignored: all kernels are deterministic
     } else {
       log(HIPDNN_SEV_WARN, "unknown knob '" + id + "'");
     }

@@ -124,7 +124,7 @@ def fitted(samples: Sequence[Sample]) -> Calibration:
 
 
 def _rests(samples: Sequence[Sample], launch: float | None) -> list[tuple[Sample, float]]:
-    """Returns the samples that take longer than a launch, with the excess; drops the others."""
+    """Returns the samples that take longer than a launch, each with the time beyond the launch."""
     rests = [
         (one, one.seconds - (one.estimate.launch if launch is None else launch)) for one in samples
     ]

@@ -20,8 +20,9 @@ class Cost:
 
     Attributes:
         cost_model: name of the cost model.
-        value: less is better; comparable only between kernels of one graph by the same cost model.
-        metrics: quantities that the value is computed from.
+        value: lower is better; comparable only between kernels of one graph under the same cost
+            model.
+        metrics: quantities from which the value is computed.
         problems: messages about pathological properties of the kernel.
     """
 

@@ -71,7 +71,7 @@ class CountedCostModel:
         return Cost(self.name, metrics["instructions"], metrics)
 
     def counts(self, kernel: Kernel) -> list[Count]:
-        """Returns the counts of each launch, executed on memory of zeros.
+        """Returns the counts of each launch, executed on zero-filled memory.
 
         Raises:
             HipgraftError: the kernel is not for an AMD GPU.

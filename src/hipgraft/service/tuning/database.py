@@ -40,7 +40,7 @@ class Tuned:
         name: name of the graph, for readers.
         plan: text of the best plan.
         cost_model: name of the cost model.
-        costs: cost by plan, for all plans that were tried and compile.
+        costs: cost of each plan that was tried and compiled.
     """
 
     graph: str
@@ -70,7 +70,7 @@ class Tuned:
 
     @property
     def trust(self) -> int:
-        """The authority of the entry's cost model; larger is more reliable."""
+        """The rank of the entry's cost model; a higher rank is more reliable."""
         return -AUTHORITY.index(self.cost_model)
 
 
@@ -92,7 +92,7 @@ class Database:
         return "\n".join(f"{' '.join(entry.key)} {entry.plan}" for entry in self.entries)
 
     def merge(self, entries: Iterable[Tuned]) -> None:
-        """Adds entries, which replace those with the same key, unless their model is inferior."""
+        """Adds entries; each replaces one with the same key unless its model is less reliable."""
         for entry in entries:
             old = self._entries.get(entry.key)
             if old is None or entry.trust >= old.trust:

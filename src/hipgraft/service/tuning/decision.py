@@ -15,7 +15,7 @@ LAUNCH_INSTRUCTIONS = 1 << 17
 """The cost of a launch in instructions: the number that a GPU with a thousand SIMD units
 executes in the two microseconds of a launch."""
 
-# The cost of a launch, by cost model, for models that do not include it.
+# The cost of a launch by cost model, for the cost models whose costs do not include launches.
 _LAUNCH = {"counted": LAUNCH_INSTRUCTIONS}
 
 
@@ -25,7 +25,8 @@ class Candidate:
 
     Attributes:
         plan: the plan that was tried.
-        costs: one cost for each model, in their order; empty if the plan does not compile.
+        costs: one cost per cost model, in the order of the models; empty if the plan does not
+            compile.
         error: why the plan does not compile, or empty.
         launches: number of launches of the kernel.
     """
@@ -72,7 +73,7 @@ class Decision:
 
     @property
     def disagreements(self) -> list[str]:
-        """The cases in which a later cost model prefers another plan than the first one."""
+        """The cases in which a later cost model prefers a different plan than the first model."""
         found: list[str] = []
         first = self.chosen.costs[0].cost_model if self.chosen.costs else ""
         compiled = [candidate for candidate in self.rejected if candidate.costs]
@@ -91,7 +92,7 @@ class Decision:
 
 
 def decide(source: str, candidates: list[Candidate]) -> Decision:
-    """Chooses the cheapest candidate, launches included; the first if none is clearly cheaper."""
+    """Chooses the cheapest candidate, with launches, or the first if none is clearly cheaper."""
     ranked = sorted(
         candidates, key=lambda candidate: (bool(candidate.error), candidate.cost_with_launches)
     )

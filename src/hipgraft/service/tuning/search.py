@@ -33,7 +33,7 @@ class Search:
             if the default plan does not compile or has problems according to the static cost model;
             `full` tries all plans.
         cost_models: the first one decides; disagreements of later ones are reported.
-        database: plans that are already known.
+        database: best plans of graphs that were searched earlier.
         budget: seconds after which no search starts.
         plan: plan to force on the graphs that have it, regardless of the database; None to search.
         found: entries for the graphs that were searched.
@@ -135,7 +135,7 @@ class Search:
         ]
 
     def _is_worth(self, each: _Searched, candidate: Candidate) -> bool:
-        """Whether to try other plans; not after a crash or timeout."""
+        """Returns whether to try other plans, which is never worth it after a crash or timeout."""
         if self.mode == "none" or not each.outcome.permanent:
             return False
         return self.mode == "full" or bool(candidate.error or candidate.costs[0].problems)
@@ -173,7 +173,7 @@ def open_cost_models(names: Sequence[str], device: str = "") -> list[CostModel]:
 
     Args:
         names: any of `AUTHORITY`.
-        device: device of `timed`; by default the GPU that is found.
+        device: device of `timed`; by default the GPU of this machine.
 
     Raises:
         HipgraftError: a name is unknown, or a cost model lacks its device or emulator.

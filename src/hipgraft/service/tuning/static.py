@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 # IREE names dispatches after their root op.
 _CONTRACTS = re.compile(r"_(?:matmul|batch_matmul|conv|attention|contract)")
 
-# IREE's fused attention; without matrix instructions each operation takes an instruction and loads
-# its operands again.
+# IREE's fused attention; without matrix instructions, each operation takes one instruction and
+# reloads its operands.
 _FUSED_ATTENTION = "_attention_"
 
 # A contraction below this many wave instructions costs less than launching it.
@@ -51,13 +51,14 @@ _WAVE = 24
 # Wave instructions of a contraction before and after its matrix instructions, per wave.
 _TILE = 400
 
-# Wave instructions per operation of a contraction, scalar or matrix instruction, including loads
-# and address computation.
+# Wave instructions per scalar or matrix operation of a contraction, including loads and address
+# computation.
 _PER_SCALAR = 1.5
 _PER_MATRIX = 8
 
-# Cycles from one instruction of a wave to the next one. By estimate, a product of 64x8192 and
-# 8192x64 in f16 takes 73 us on gfx942 in one workgroup, and 15 us in 8 of them and a second launch.
+# Cycles from one instruction of a wave to the next one. With this value, the estimate for a
+# product of 64x8192 and 8192x64 in f16 on gfx942 is 73 us in one workgroup, and 15 us in eight
+# workgroups and a second launch.
 _LATENCY = 8
 
 
@@ -67,7 +68,7 @@ class StaticCostModel:
     name = "static"
 
     def cost(self, kernel: Kernel, work: GraphWork) -> Cost:
-        """Estimates microseconds from resource usage and launches; 0 unless for AMDGPU."""
+        """Estimates microseconds from resource usage and launches; 0 for non-AMDGPU targets."""
         resources = kernel_resources(kernel)
         matrix = [
             count_matrix_instructions(data, kernel.target) if kernel.format == "hsaco" else {}
@@ -122,7 +123,7 @@ def _badly_spread(launch: Dispatch, resources: KernelResources, is_split: bool) 
 
 
 def _is_scattered(launch: Dispatch, matrix: int, work: GraphWork) -> bool:
-    """Whether each workgroup of a product computes only a few results."""
+    """Returns whether each workgroup of a product computes only a few results."""
     groups = prod(launch.grid)
     if matrix:
         few = groups * _SMALLEST_TILE > 4 * _written(launch)
@@ -148,8 +149,8 @@ def _lacks_matrix(
         return False
     if work.least_instructions(resources.wavefront) < _NEGLIGIBLE:
         return False
-    # IREE may name a product as a reduction. The launch of a kernel with only one launch is the
-    # contraction under any name.
+    # IREE may name a product as a reduction. If a kernel has only one launch, that launch
+    # is the contraction, whatever its name.
     alone = len(kernel.dispatches) == 1
     return alone or _is_contraction(launch)
 

@@ -24,7 +24,7 @@ from hipgraft.service.tuning.work import GraphWork
 # The first runs load code and fill caches.
 _WARMUP = 2
 
-# Microseconds of runs before each wait for the device, so that the cost of waiting is negligible.
+# Microseconds of runs between two waits for the device: long enough to make the wait negligible.
 _BETWEEN_WAITS = 1000
 
 # Microseconds for all timed runs of one kernel, and limits for the number of measurements.
@@ -46,7 +46,7 @@ class TimedCostModel:
 
     @classmethod
     def open(cls, device: str = "") -> TimedCostModel:
-        """Returns a cost model for the device of this name, by default the GPU that is found.
+        """Returns a cost model for the device of this name, by default the GPU of this machine.
 
         Raises:
             HipgraftError: there is no such device.
@@ -86,7 +86,7 @@ class TimedCostModel:
 
 
 def can_time(target: Target, device: str = "") -> bool:
-    """Whether kernels for `target` run on a device, by default the GPU that is found.
+    """Returns whether kernels for `target` run on a device, by default the GPU of this machine.
 
     Raises:
         HipgraftError: there is no device of this name.
@@ -96,7 +96,7 @@ def can_time(target: Target, device: str = "") -> bool:
 
 
 def _values(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """Returns random floats, because zeros take less power than real data, and integers of 0.
+    """Returns random floats, because zeros take less power than real data, and zero integers.
 
     Integers may be indices, and 0 is always a valid one.
     """

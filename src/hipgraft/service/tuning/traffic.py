@@ -9,7 +9,7 @@ from math import prod
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.service.tuning.work import GraphWork
 
-# If lanes request more than this multiple of the bytes that launches bind, they load bytes again.
+# Lanes that request more than this multiple of the bytes that launches bind reload some bytes.
 _AGAIN = 1.05
 
 

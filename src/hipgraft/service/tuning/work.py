@@ -20,7 +20,7 @@ from hipgraft.runtime.recording import Tensor
 # packed multiply-add of two elements.
 _FLOPS_OF_A_LANE = 4
 
-# Smaller extents do not fill the tile of a matrix instruction.
+# Extents below this do not fill the tile of a matrix instruction.
 _SMALLEST_TILE = 16
 
 # Operations of the largest matrix instruction, 2 x M x N x K.
