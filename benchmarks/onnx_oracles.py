@@ -98,8 +98,8 @@ def evaluate(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[Any] 
     _compare_integers(model.graph)
     # The reference implementation rounds integer quotients down.
     evaluators = [by_onnxruntime, by_reference]
-    if any(node.op_type in ("ReduceMax", "ReduceMin") for node in model.graph.node):
-        evaluators.reverse()  # onnxruntime compares the lower halves of `int64`
+    if not {"ReduceMax", "ReduceMin", "Sign"}.isdisjoint(node.op_type for node in model.graph.node):
+        evaluators.reverse()  # onnxruntime takes the lower halves of `int64`
     for evaluator in evaluators:
         with suppress(RuntimeError):
             results = evaluator(model, feeds)
@@ -109,16 +109,13 @@ def evaluate(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[Any] 
 
 
 def _compare_integers(graph: onnx.GraphProto) -> None:
-    """Rewrites `Max`, `Min` and `Sign` of `int64`; onnxruntime ignores the upper halves of some."""
+    """Rewrites `Max` and `Min` of `int64`; onnxruntime ignores the upper halves of some."""
     values = (*graph.value_info, *graph.output)
     long = {v.name for v in values if v.type.tensor_type.elem_type == onnx.TensorProto.INT64}
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
-        if node.op_type not in ("Max", "Min", "Sign") or node.output[0] not in long:
+        if node.op_type not in ("Max", "Min") or node.output[0] not in long:
             nodes.append(node)
-            continue
-        if node.op_type == "Sign":
-            nodes += _sign(*node.input, *node.output)
             continue
         compare, (value, *others) = "Greater" if node.op_type == "Max" else "Less", node.input
         for index, other in enumerate(others):
@@ -129,18 +126,6 @@ def _compare_integers(graph: onnx.GraphProto) -> None:
         nodes.append(helper.make_node("Identity", [value], node.output))
     del graph.node[:]
     graph.node.extend(nodes)
-
-
-def _sign(x: str, y: str) -> list[onnx.NodeProto]:
-    zero, above, below, is_above, is_below = (f"{y}_{index}" for index in range(5))
-    return [
-        helper.make_node("Constant", [], [zero], value_int=0),
-        helper.make_node("Greater", [x, zero], [is_above]),
-        helper.make_node("Less", [x, zero], [is_below]),
-        helper.make_node("Cast", [is_above], [above], to=onnx.TensorProto.INT64),
-        helper.make_node("Cast", [is_below], [below], to=onnx.TensorProto.INT64),
-        helper.make_node("Sub", [above, below], [y]),
-    ]
 
 
 def of_type(array: Any, dtype: np.dtype) -> np.ndarray:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
 from emulator import requires_emulator, run_kernel
+from onnx import TensorProto, helper
 
+import hipgraft
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 
@@ -78,3 +83,23 @@ def test_lookups_take_no_kernels(case, arch):
     assert len(kernel.dispatches) == 1
     (result,) = run_kernel(kernel, [X, *AT, *WEIGHTS], [(expected.shape, np.float32)])
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+
+
+@requires_emulator
+def test_rows_of_unknown_lengths_are_read_by_index(tmp_path: Path) -> None:
+    """Lanes beyond the end of a row, which read at index 0, are found at run time."""
+    x, at = _RNG.uniform(-1, 1, 300).astype(np.float32), _RNG.integers(0, 300, (64, 197))
+    nodes = [helper.make_node("Gather", ["x", "at"], ["y"])]
+    nodes.append(helper.make_node("ReduceSum", ["y", "axes"], ["z"], keepdims=0))
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["v"]),
+        helper.make_tensor_value_info("at", TensorProto.INT64, [64, "n"]),
+    ]
+    results = [helper.make_tensor_value_info("z", TensorProto.FLOAT, [64])]
+    axes = [helper.make_tensor("axes", TensorProto.INT64, [1], [1])]
+    graph = helper.make_graph(nodes, "g", inputs, results, axes)
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
+    with hipgraft.compile(path, "gfx942") as program:
+        (found,) = program.run([x, at], device="emulator:gfx942")
+    np.testing.assert_allclose(found, x[at].sum(1), rtol=1e-5, atol=1e-5)

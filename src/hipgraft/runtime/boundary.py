@@ -153,7 +153,7 @@ def _matched(value: Any, tensor: Tensor, device: Device, what: str) -> Array | D
         )
     if isinstance(array, DeviceArray) and not _lies_alike(array.tensor, tensor):
         found, wanted = (
-            f"strides {list(one.dense_strides)}" + f" and offset {one.offset}" * (one.offset > 0)
+            f"strides {list(one.dense_strides)} and offset {one.offset}"
             for one in (array.tensor, tensor)
         )
         raise HipgraftError(f"{what} has {found} on the device; expected {wanted}")

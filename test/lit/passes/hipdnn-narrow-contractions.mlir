@@ -161,3 +161,23 @@ func.func @eight_rows(%x: tensor<8x8xf8E4M3FN>, %w: tensor<8x6xf8E4M3FN>) -> ten
   %2 = "hipdnn.matmul"(%0, %1) : (tensor<8x8xf32>, tensor<8x6xf32>) -> tensor<8x6xf32>
   return %2 : tensor<8x6xf32>
 }
+
+// -----
+
+// Negative bytes wrap around, and so do negative differences; neither fits f16.
+
+// CHECK-LABEL: @unsigned
+// CHECK: "hipdnn.matmul"({{.*}}) : (tensor<16x8xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
+// CHECK: "hipdnn.matmul"({{.*}}) : (tensor<16x8xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
+func.func @unsigned(%x: tensor<16x8xi8>, %y: tensor<16x8xui8>, %z: tensor<16x8xui8>) -> (tensor<16x4xf32>, tensor<16x4xf32>) {
+  %w = arith.constant dense<3.0> : tensor<8x4xf32>
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<16x8xi8>) -> tensor<16x8xui32>
+  %1 = "hipdnn.pointwise"(%0) {mode = "identity"} : (tensor<16x8xui32>) -> tensor<16x8xf32>
+  %2 = "hipdnn.matmul"(%1, %w) : (tensor<16x8xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
+  %3 = "hipdnn.pointwise"(%y) {mode = "identity"} : (tensor<16x8xui8>) -> tensor<16x8xui32>
+  %4 = "hipdnn.pointwise"(%z) {mode = "identity"} : (tensor<16x8xui8>) -> tensor<16x8xui32>
+  %5 = "hipdnn.pointwise"(%3, %4) {mode = "sub"} : (tensor<16x8xui32>, tensor<16x8xui32>) -> tensor<16x8xui32>
+  %6 = "hipdnn.pointwise"(%5) {mode = "identity"} : (tensor<16x8xui32>) -> tensor<16x8xf32>
+  %7 = "hipdnn.matmul"(%6, %w) : (tensor<16x8xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
+  return %2, %7 : tensor<16x4xf32>, tensor<16x4xf32>
+}

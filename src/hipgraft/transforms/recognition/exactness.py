@@ -196,7 +196,20 @@ def skip_widening(op: ir.Operation) -> list[tuple[ir.Operation, int]]:
 
 
 def integers_of(value: ir.Value, depth: int = _DEPTH) -> Range | None:
-    """Returns the range of a tensor's elements; None if some may not be whole numbers."""
+    """Returns the range of a tensor's elements; None if some may wrap around or have fractions."""
+    found = _computed_integers(value, depth)
+    return found if found is not None and _holds(element_type_of(value), found) else None
+
+
+def _holds(kind: ir.Type, numbers: Range) -> bool:
+    """Whether a type represents all numbers of a range, if it is an integer type."""
+    if not isinstance(kind, ir.IntegerType):
+        return True
+    least = 0 if kind.is_unsigned else -(1 << kind.width - 1)
+    return least <= numbers[0] and numbers[1] < least + (1 << kind.width)
+
+
+def _computed_integers(value: ir.Value, depth: int) -> Range | None:
     op = defining_op(window(value)[0])
     if op is None or not depth:
         return None
@@ -280,11 +293,11 @@ _BYTES: dict[str, Range] = {"i8": (-128, 127), "ui8": (0, 255)}
 
 
 def _kept(op: ir.Operation, depth: int) -> Range | None:
-    """Returns the range of a conversion's operand if the result's type represents its numbers."""
+    """Returns the range of a conversion's operand, unless floats that may round are involved."""
     is_integer = isinstance(element_type_of(op.operands[0]), ir.IntegerType)
     to = element_type_of(op.results[0])
-    is_wide = to == ir.F32Type.get() or (isinstance(to, ir.IntegerType) and to.width >= 32)
-    return integers_of(op.operands[0], depth - 1) if is_integer and is_wide else None
+    is_exact = to == ir.F32Type.get() or isinstance(to, ir.IntegerType)
+    return integers_of(op.operands[0], depth - 1) if is_integer and is_exact else None
 
 
 def _constant_range(op: ir.Operation) -> Range | None:
