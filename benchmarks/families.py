@@ -57,6 +57,7 @@ KINDS = (
     "pytorchcv_models",
     "vit_pytorch_models",
     "package_images",
+    "package_restoration",
     "package_sequences",
     "package_sounds",
     "package_graphs",

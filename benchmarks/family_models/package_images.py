@@ -36,7 +36,7 @@ def tensors(value: Any) -> list[Tensor]:
     return [each for one in value or () for each in tensors(one)] if value is not None else []
 
 
-def _called(
+def called(
     module: str, name: str, shapes: list[tuple[int, ...]], *args: Any, **kwargs: Any
 ) -> tuple[Any, tuple[Any, ...]]:
     """Makes a class of a module and calls it on random tensors."""
@@ -59,7 +59,7 @@ _SEGMENTERS = {
 
 for _name, _encoder in _SEGMENTERS.items():
     FAMILIES[f"smp_{_name.lower()}"] = partial(
-        _called,
+        called,
         "segmentation_models_pytorch",
         _name,
         [(1, 3, 64, 64)],
@@ -170,7 +170,7 @@ _MEDICAL: dict[str, tuple[list[tuple[int, ...]], dict[str, Any]]] = {
 
 for _name, (_shapes, _sizes) in _MEDICAL.items():
     FAMILIES[f"monai_{_name.lower()}"] = partial(
-        _called, "monai.networks.nets", _name, _shapes, **_sizes
+        called, "monai.networks.nets", _name, _shapes, **_sizes
     )
 
 
@@ -305,7 +305,7 @@ for _name, _shape in {
     "HardNet8": (4, 1, 32, 32),
 }.items():
     FAMILIES[f"kornia_{_name.lower()}"] = partial(
-        _called, "kornia.feature", _name, [_shape], pretrained=False
+        called, "kornia.feature", _name, [_shape], pretrained=False
     )
 
 

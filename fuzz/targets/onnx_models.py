@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -13,6 +15,7 @@ import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
+from onnx import TensorProto, TensorShapeProto, helper, numpy_helper
 
 from fuzz.engine import Target
 from fuzz.mutations import change_any, changed_bytes
@@ -24,8 +27,6 @@ EXPERTS = Path(__file__).resolve().parents[2] / "test" / "models" / "experts_tin
 
 @cache
 def _onnx() -> tuple[bytes, ...]:
-    from onnx import TensorProto, helper, numpy_helper
-
     def model(nodes: list[Any], **shapes: list[int | str]) -> bytes:
         infos = [helper.make_tensor_value_info(n, 1, s) for n, s in shapes.items()]
         weights = [
@@ -79,6 +80,70 @@ def _onnx() -> tuple[bytes, ...]:
         ),
         EXPERTS.read_bytes(),
     )
+
+
+@cache
+def _operators() -> tuple[bytes, ...]:
+    """Returns the cases of ONNX's node suite; the operands that follow the first are constants."""
+    from onnx.backend.test import loader
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        cases = loader.load_model_tests(kind="node")
+    models: list[bytes] = []
+    for case in cases:
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        values = case.data_sets[0][0]
+        for info, value in list(zip(model.graph.input, values, strict=False))[1:]:
+            if isinstance(value, np.ndarray) and value.size <= _MOST_ELEMENTS:
+                model.graph.initializer.append(numpy_helper.from_array(value, info.name))
+        constants = {tensor.name for tensor in model.graph.initializer}
+        inputs = [info for info in model.graph.input if info.name not in constants]
+        del model.graph.input[:]
+        model.graph.input.extend(inputs)
+        models.append(model.SerializeToString())
+    return tuple(models)
+
+
+_MOST_ELEMENTS = 256
+
+
+def change_operands(data: bytes, seeds: Sequence[bytes], generator: random.Random) -> bytes:
+    """Changes the shape of an operand, or one field."""
+    model = onnx.ModelProto()
+    with suppress(Exception):
+        model.ParseFromString(data)
+    if generator.random() < 0.4:
+        return change_message(data, seeds, generator)
+    try:
+        if model.graph.input and generator.random() < 0.5:
+            dims = generator.choice(model.graph.input).type.tensor_type.shape.dim
+            extents = _other_shape([dim.dim_value for dim in dims], generator)
+            del dims[:]
+            dims.extend(TensorShapeProto.Dimension(dim_value=extent) for extent in extents)
+        elif model.graph.initializer:
+            tensor = generator.choice(model.graph.initializer)
+            values = numpy_helper.to_array(tensor)
+            array = np.resize(values, _other_shape(list(values.shape), generator))
+            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+    except (ValueError, TypeError, KeyError, AttributeError):  # the tensor is malformed already
+        return change_message(data, seeds, generator)
+    return model.SerializeToString()
+
+
+def _other_shape(extents: list[int], generator: random.Random) -> list[int]:
+    kind = generator.randrange(4)
+    if kind == 0:
+        return [] if math.prod(extents) == 1 or generator.random() < 0.5 else [math.prod(extents)]
+    at = generator.randint(0, len(extents))
+    if kind == 1:
+        return [*extents[:at], 1, *extents[at:]]
+    return [
+        *extents[:at],
+        *([generator.choice((0, 1, 2, 7))] if kind == 2 else []),
+        *extents[at + 1 :],
+    ]
 
 
 _NUMBERS = (0, 1, -1, 2, 3, 7, 8, 11, 16, 64, 2**31 - 1, 2**40, 2**63 - 1, -(2**63))
@@ -159,5 +224,6 @@ def run_onnx(path: Path) -> None:
 
 TARGETS = (
     Target("onnx-bytes", ".onnx", _onnx, change_any, run_onnx, is_native=True),
+    Target("onnx-operators", ".onnx", _operators, change_operands, run_onnx, is_native=True),
     Target("onnx-fields", ".onnx", _onnx, change_message, run_onnx, is_native=True),
 )

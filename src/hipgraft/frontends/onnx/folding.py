@@ -150,10 +150,12 @@ def _constant_branch(
     node: NodeProto, constants: Mapping[str, np.ndarray]
 ) -> onnx.GraphProto | None:
     is_if = node.op_type == "If" and node.domain in ("", "ai.onnx")
-    if not is_if or node.input[0] not in constants:
+    condition = constants.get(node.input[0]) if is_if else None
+    if condition is None or condition.size != 1:
         return None
-    taken = "then_branch" if bool(constants[node.input[0]].item()) else "else_branch"
-    return next((attribute.g for attribute in node.attribute if attribute.name == taken), None)
+    taken = "then_branch" if bool(condition.item()) else "else_branch"
+    branch = next((attribute.g for attribute in node.attribute if attribute.name == taken), None)
+    return branch if branch and len(branch.output) == len(node.output) else None
 
 
 def _inlined(node: NodeProto, branch: onnx.GraphProto) -> list[NodeProto]:

@@ -105,7 +105,13 @@ def import_model(
                 info.main_graph, module.operation, context_cache=cache
             )
             importer.import_all()
-    except (onnx_importer.OnnxImportError, UserWarning, KeyError, NotImplementedError) as error:
+    except (
+        onnx_importer.OnnxImportError,
+        UserWarning,
+        KeyError,
+        ValueError,
+        NotImplementedError,
+    ) as error:
         reason = str(error).strip().splitlines()[0]
         raise HipgraftError(f"cannot import: {reason}", location=str(path)) from error
     _make_literals(module)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import onnx
-from onnx import TensorProto, TypeProto, shape_inference
+from onnx import TensorProto, TypeProto, checker, shape_inference
 
 from hipgraft.frontends.onnx.legalization.narrow import DECODE, ENCODE
 from hipgraft.frontends.onnx.limits import check_inference
@@ -41,7 +41,7 @@ def _inferred(model: onnx.ModelProto, **options: bool) -> onnx.ModelProto:
         return shape_inference.infer_shapes(model, **options)
     except UnicodeDecodeError:
         raise
-    except ValueError as error:  # C++ raises it for a vector that is too long
+    except (ValueError, IndexError) as error:  # C++ raises them for what inference does not check
         raise shape_inference.InferenceError(str(error)) from None
 
 
@@ -59,14 +59,30 @@ def infer_strictly(model: onnx.ModelProto) -> onnx.ModelProto:
         return infer_types(model, strict_mode=True)
 
 
-def add_result_types(model: onnx.ModelProto) -> None:
-    """Adds the types of graph outputs, which exporters may omit but the checker requires."""
+def _add_result_types(model: onnx.ModelProto) -> None:
+    """Adds the types of graph outputs, which exporters may omit."""
     untyped = [value for value in model.graph.output if not _is_typed(value.type)]
     if not untyped:
         return
     inferred = {value.name: value for value in infer_types(model).graph.output}
     for value in untyped:
         value.CopyFrom(inferred.get(value.name, value))
+
+
+def check_structure(model: onnx.ModelProto) -> None:
+    """Runs ONNX's checker, which requires the types and shapes of results; adds known ones.
+
+    Raises:
+        checker.ValidationError: the model is malformed.
+    """
+    _add_result_types(model)
+    kinds = [value.type.tensor_type for value in model.graph.output]
+    unknown = [kind for kind in kinds if kind.elem_type and not kind.HasField("shape")]
+    for kind in unknown:
+        kind.shape.SetInParent()
+    checker.check_model(model)
+    for kind in unknown:
+        kind.ClearField("shape")
 
 
 def _is_typed(kind: TypeProto) -> bool:

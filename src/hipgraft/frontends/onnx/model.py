@@ -23,7 +23,7 @@ from hipgraft.frontends.onnx.folding import (
     fold_constants,
     small_constants,
 )
-from hipgraft.frontends.onnx.inference import add_result_types, infer_strictly, infer_types
+from hipgraft.frontends.onnx.inference import check_structure, infer_strictly, infer_types
 from hipgraft.frontends.onnx.inline import surroundings
 from hipgraft.frontends.onnx.legalization import (
     CONTRIBUTED,
@@ -94,8 +94,7 @@ def read_model(
     try:
         with memory_limit():
             make_dense(model.graph)
-            add_result_types(model)
-            checker.check_model(model)
+            check_structure(model)
         check_functions(model, path)
         _fix_input_shapes(model, path, shapes or {}, dims or {}, dynamic)
         with memory_limit():

@@ -83,7 +83,7 @@ def _sizes(
         if axes is None
         else [shape[axis] for axis in axes if -len(shape) <= axis < len(shape)]
     )
-    if len(extents) != len(scales):
+    if scales.shape != (len(extents),):
         return None
     rounded = np.floor(np.array(extents, np.float32) * scales).astype(np.int64)
     exact = np.floor(np.array(extents, np.float64) * scales.astype(np.float64)).astype(np.int64)

@@ -141,7 +141,7 @@ def _keep_coordinates(graph: onnx.GraphProto) -> None:
         node.attribute.append(helper.make_attribute("coordinate_transformation_mode", "asymmetric"))
         scales = values.get(node.input[2], np.ones(1))
         node.attribute.append(
-            helper.make_attribute("nearest_mode", _nearest(node, scales.tolist()))
+            helper.make_attribute("nearest_mode", _nearest(node, scales.ravel().tolist()))
         )
 
 

@@ -57,7 +57,9 @@ def _first_index(op: ir.Operation) -> int | None:
     """Returns the first index of a scatter that writes a slice; None if it writes no slice."""
     dim, literal = _integer(op.operands[1]), owner(op.operands[2])
     shape, _ = tensor(op.operands[2])
-    if dim is None or literal is None or literal.name != "torch.vtensor.literal" or None in shape:
+    if dim is None or literal is None or literal.name != "torch.vtensor.literal":
+        return None
+    if None in shape or not shape:
         return None
     extents = [extent or 0 for extent in shape]
     dim %= len(extents)

@@ -34,6 +34,7 @@ from hipgraft.frontends.onnx.legalization.indexing import INDEXING, slice_by_mas
 from hipgraft.frontends.onnx.legalization.layout import LAYOUT
 from hipgraft.frontends.onnx.legalization.members import drop_unused
 from hipgraft.frontends.onnx.legalization.norms import NORMS
+from hipgraft.frontends.onnx.legalization.operand_checks import check_operands
 from hipgraft.frontends.onnx.legalization.optimizers import OPTIMIZERS, TRAINING_DOMAIN
 from hipgraft.frontends.onnx.legalization.pooling import POOLING
 from hipgraft.frontends.onnx.legalization.powers import POWERS
@@ -219,6 +220,8 @@ def _rewritten(node: NodeProto, graph: GraphInfo, rewrites: Mapping[str, Rewrite
     if any(graph.elements.get(name) == TensorProto.STRING for name in (*node.input, *node.output)):
         raise RefusedNode(node, "on strings is not supported")
     try:
+        if node.domain in DOMAINS:
+            check_operands(writer)
         if write_empty(writer):
             return writer
         rewrite = rewrites.get(node.op_type)
@@ -229,7 +232,7 @@ def _rewritten(node: NodeProto, graph: GraphInfo, rewrites: Mapping[str, Rewrite
         return None
     except Refused as refused:
         raise RefusedNode(node, str(refused)) from None
-    except (ValueError, IndexError, TypeError) as error:
+    except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
         # Inference does not check the rank and the attributes of every operator.
         raise RefusedNode(node, f"is malformed: {reason(error)}") from None
     return writer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import GraphProto, NodeProto, ValueInfoProto, helper, numpy_helper
 
 from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
-from hipgraft.frontends.onnx.legalization.counted_loops import counted_steps
+from hipgraft.frontends.onnx.legalization.counted_loops import counted_steps, iteration
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
@@ -90,7 +90,7 @@ def _loop(writer: Writer) -> None:
     copier = BodyCopier(writer)
     outputs: list[list[str]] = [[] for _ in body.output[len(values) + 1 :]]
     for step in range(steps):
-        results = copier.copy_graph(body, [writer.like_int(step), condition, *values])
+        results = copier.copy_graph(body, [writer.const(iteration(body, step)), condition, *values])
         following = results[1 : len(values) + 1]
         if not is_endless:  # results of steps after the end of the loop are dropped
             following = [

@@ -41,7 +41,7 @@ def counted_steps(writer: Writer, body: GraphProto, most: int) -> int | None:
     step = _evaluator(writer, body, nodes, inputs, [following[name] for name in state])
     for count in range(most):
         try:
-            results = step.run(None, {**outer, **state, body.input[0].name: np.int64(count)})
+            results = step.run(None, {**outer, **state, body.input[0].name: iteration(body, count)})
         except Exception:  # an operator or a type that the evaluator does not know
             return None
         condition, *rest = results
@@ -49,6 +49,12 @@ def counted_steps(writer: Writer, body: GraphProto, most: int) -> int | None:
             return count + 1
         state = dict(zip(state, rest, strict=True))
     return None
+
+
+def iteration(body: GraphProto, count: int) -> Array:
+    """Returns the number of a step as the body declares it: a scalar, or one element (tf2onnx)."""
+    rank = len(body.input[0].type.tensor_type.shape.dim)
+    return np.full([1] * rank, count, np.int64)
 
 
 def _constant(graph: GraphInfo, name: str) -> Array | None:

@@ -48,6 +48,8 @@ def _resize(writer: Writer) -> None:
     before = writer.shape(x)
     after = writer.needed_shape(writer.node.output[0], "with operands that are inputs")
     axes = [int(axis) % len(before) for axis in writer.attribute("axes", range(len(before)))]
+    if 0 in before and 0 not in after:
+        raise Refused("of a tensor without elements is not supported")
     common = _common_scale(writer, [before[axis] for axis in axes])
     for index, axis in enumerate(axes):
         line = _Line(writer, index, axis, before, after, len(axes), common)
