@@ -37,6 +37,13 @@ NAMES = "hipgraft.names"
 An empty text is an input or result without a name.
 """
 
+ROW_COUNTS = "hipgraft.row_counts"
+"""Attribute of a function: results of which only some rows are valid, as triples of integers.
+
+They are a result's index, its dimension of rows, and the index of the result that is the number of
+valid rows, which are the first.
+"""
+
 EXTENTS = "hipgraft.extents"
 """Attribute of a function with dynamic shapes: the function that computes its result extents."""
 
@@ -77,6 +84,20 @@ def noted_elements(function: ir.Operation) -> list[str]:
 def noted_names(function: ir.Operation) -> list[str]:
     """Returns the names of inputs and results; an empty list where none are known."""
     return _strings(function, NAMES)
+
+
+def noted_row_counts(function: ir.Operation) -> tuple[tuple[int, int, int], ...]:
+    """Returns the results of which only some rows are valid; see `ROW_COUNTS`."""
+    if ROW_COUNTS not in function.attributes:
+        return ()
+    numbers = list(ir.DenseI64ArrayAttr(function.attributes[ROW_COUNTS]))
+    return tuple(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True))
+
+
+def note_row_counts(function: ir.Operation, numbers: Sequence[int]) -> None:
+    """Records the results of which only some rows are valid; see `ROW_COUNTS`."""
+    with function.context:
+        function.attributes[ROW_COUNTS] = ir.DenseI64ArrayAttr.get(numbers)
 
 
 def note_elements(function: ir.Operation, elements: Sequence[str]) -> None:

@@ -187,6 +187,7 @@ class Bundle(Runnable):
                 kernels=kernels,
                 commands=tuple(one.command() for one in variant.commands),
                 variant=variant.name,
+                row_counts=tuple(variant.row_counts),
             )
             for variant in program.variants
         )

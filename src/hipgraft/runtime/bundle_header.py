@@ -110,6 +110,7 @@ class VariantFields(Struct, frozen=True):
     inputs: list[TensorFields]
     results: list[TensorFields]
     commands: list[LaunchFields | FillFields | CopyFields | CallFields]
+    row_counts: list[tuple[Number, Number, Number]] = []
 
     def check_sizes(self, recording: Recording) -> None:
         """Checks the stored sizes of tensors against their layouts.

@@ -21,6 +21,7 @@ from hipgraft.ir.entry_points import (
     entry_target,
     find_function,
     find_functions,
+    noted_row_counts,
     variant_name,
 )
 from hipgraft.ir.resources import global_reader
@@ -160,6 +161,7 @@ class _Recorder(Executor):
             kernels=(),
             commands=tuple(self._recording.commands),
             variant=variant_name(function),
+            row_counts=noted_row_counts(function),
         )
 
     def global_address(self, name: str, user: ir.Operation) -> int:

@@ -162,6 +162,8 @@ class Recording:
         kernels: object index and symbol of each kernel.
         commands: commands in the order of their execution.
         variant: extents of a variant, such as `batch=1, seq=128`; else empty.
+        row_counts: results of which only some rows are valid: their index, their dimension of rows,
+            and the index of the result that is the number of valid rows.
     """
 
     architecture: str
@@ -172,3 +174,4 @@ class Recording:
     kernels: tuple[tuple[int, str], ...]
     commands: tuple[Command, ...]
     variant: str = ""
+    row_counts: tuple[tuple[int, int, int], ...] = ()

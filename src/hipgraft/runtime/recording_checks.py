@@ -74,6 +74,13 @@ class _Checker:
                 raise HipgraftError(f"buffer {number} has {size} bytes")
         for command in self._recording.commands:
             self._check(command)
+        results = self._recording.results
+        for result, axis, count in self._recording.row_counts:
+            _check_index(result, results, "result")
+            _check_index(axis, results[result].shape, "dimension")
+            _check_index(count, results, "result")
+            if results[count].shape or not results[count].element_type.endswith("i64"):
+                raise HipgraftError(f"result {count} is no number of rows")
 
     def _check(self, command: Command) -> None:
         match command:

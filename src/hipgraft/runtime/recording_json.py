@@ -24,6 +24,7 @@ def variant_to_json(variant: Recording) -> dict[str, Any]:
         "inputs": [_tensor_to_json(tensor) for tensor in variant.inputs],
         "results": [_tensor_to_json(tensor) for tensor in variant.results],
         "commands": [command_to_json(command) for command in variant.commands],
+        "row_counts": variant.row_counts,
     }
 
 

@@ -136,7 +136,8 @@ class Session(Closing):
                 By default new NumPy arrays.
 
         Returns:
-            The results; `outputs`, if given.
+            The results; `outputs`, if given. Without `outputs`, results whose number of rows
+            depends on values have their valid rows only, and the numbers of rows are left out.
 
         Raises:
             HipgraftError: an input or output has another shape, element type or layout, is
@@ -153,7 +154,7 @@ class Session(Closing):
         A result without a name is called by its index, as "0".
         """
         results = self.run(inputs, outputs)
-        named = enumerate(self.variants[0].results)
+        named = list(enumerate(self.variants[0].results))[: len(results)]
         names = [one.name or str(number) for number, one in named]
         return dict(zip(names, results, strict=True))
 
@@ -200,7 +201,7 @@ class Session(Closing):
         for array, memory, tensor in zip(wanted, targets, recording.results, strict=True):
             if memory is not None and not isinstance(array, DeviceArray):
                 boundary.unpack(memory, tensor, array)
-        return wanted if outputs is None else list(outputs)
+        return _valid_rows(wanted, recording) if outputs is None else list(outputs)
 
     def run_on_device(self, inputs: Sequence[Any]) -> list[DeviceArray]:
         """Runs the program and returns new arrays on the device with the results."""
@@ -302,3 +303,13 @@ class Session(Closing):
             array.address if isinstance(array, DeviceArray) else staged
             for array, staged in zip(arrays, self._staging.addresses, strict=True)
         ]
+
+
+def _valid_rows(results: list[Any], recording: Recording) -> list[Any]:
+    """Returns the results of the model: valid rows, without the numbers of rows."""
+    counts = {result: (axis, count) for result, axis, count in recording.row_counts}
+    numbers = {count for _, count in counts.values()}
+    for result, (axis, count) in counts.items():
+        valid = (slice(None),) * axis + (slice(int(results[count])),)
+        results[result] = results[result][valid].copy()
+    return [one for index, one in enumerate(results) if index not in numbers]

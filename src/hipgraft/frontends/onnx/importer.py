@@ -22,7 +22,13 @@ from hipgraft.frontends.onnx.torch_forms import make_torch_ops
 from hipgraft.ir import io as ir_io
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.ir.entry_points import ELEMENTS, note_elements, note_names
+from hipgraft.ir.entry_points import (
+    ELEMENTS,
+    ROW_COUNTS,
+    note_elements,
+    note_names,
+    note_row_counts,
+)
 from hipgraft.ir.io import RESOURCE_ALIGNMENT
 
 _INLINE_ELEMENTS = 64
@@ -129,6 +135,8 @@ def _note_elements(function: ir.Operation, model: onnx.ModelProto) -> None:
     for noted in model.metadata_props:
         if noted.key == ELEMENTS:
             note_elements(function, noted.value.split(","))
+        if noted.key == ROW_COUNTS and noted.value:
+            note_row_counts(function, [int(one) for one in noted.value.split()])
 
 
 def _make_literals(module: ir.Module) -> None:

@@ -51,7 +51,7 @@ from hipgraft.frontends.onnx.sparse import make_dense
 from hipgraft.frontends.onnx.upgrade import UPGRADED_OPSET, oldest_opset, upgrade
 from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_occurrences
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.ir.entry_points import ELEMENTS
+from hipgraft.ir.entry_points import ELEMENTS, ROW_COUNTS
 
 _LARGE = 1 << 16  # bytes; larger weights are set aside during shape inference
 _MAPPED = 64 << 20  # bytes; weights in a larger file stay in it
@@ -65,6 +65,7 @@ def read_model(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Extents | None = None,
     dynamic: bool = False,
+    counted: bool = False,
 ) -> onnx.ModelProto:
     """Reads, checks and infers an ONNX model; shape computations are folded.
 
@@ -73,6 +74,8 @@ def read_model(
         shapes: extents of graph inputs by name, for inputs with dynamic dimensions.
         dims: extents of symbolic dimensions by name.
         dynamic: whether dimensions without an extent may stay dynamic.
+        counted: whether results may have rows whose number depends on values. They get a row for
+            each position, and the numbers of valid rows become further results.
 
     Returns:
         A model of opset 13 or later, functions inlined, nodes named `FILE:NODE`.
@@ -103,6 +106,8 @@ def read_model(
         model = _upgraded(model, path)
         _name_nodes(model, path)
         _note_elements(model, weights)
+        if counted:
+            model.metadata_props.add(key=ROW_COUNTS)
         with memory_limit():
             model = _infer_and_fold(model, weights, path)
     except RefusedNode as refused:

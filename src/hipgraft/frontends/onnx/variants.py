@@ -18,6 +18,7 @@ def read_onnx(
     variants: Sequence[Extents],
     *,
     dynamic: bool = False,
+    counted: bool = False,
 ) -> ir.Module:
     """Returns a model as a module of `torch.operator "onnx.*"` ops, a function for each variant.
 
@@ -30,12 +31,13 @@ def read_onnx(
         shapes: extents of graph inputs by name.
         variants: extents of the symbolic dimensions, by name, of each variant.
         dynamic: whether dimensions without an extent may stay, where there is one variant.
+        counted: as for `read_model`, where there is one variant.
 
     Raises:
         HipgraftError: the model is invalid, or a symbolic dimension has no extent; located.
     """
     if len(variants) == 1:
-        model = read_model(path, shapes=shapes, dims=variants[0], dynamic=dynamic)
+        model = read_model(path, shapes=shapes, dims=variants[0], dynamic=dynamic, counted=counted)
         symbols = input_symbols(model)
         module = import_model(model, path, context)
         name_symbols(module.body.operations[0].operation, symbols)

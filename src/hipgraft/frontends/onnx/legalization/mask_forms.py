@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto
 
+from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
 from hipgraft.frontends.onnx.legalization.graph_info import Array, GraphInfo
 from hipgraft.frontends.onnx.legalization.writer import Writer
 from hipgraft.frontends.onnx.order import drop_dead_nodes, makers_of
@@ -23,6 +24,7 @@ def rewrite_masks(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     - `Compress` of an unknown number of rows reads the rows that `NonZero` finds.
     - A mask that exporters expand along the last dimensions for `y[mask] = rows`
       selects whole rows: `ScatterND` writes rows, not their elements.
+    - An `If` that suppresses boxes unless there are none always does so.
     - One number that a mask writes, as exporters emit for `y[mask] = 0`, becomes a `Where`.
 
     Args:
@@ -40,6 +42,8 @@ def rewrite_masks(model: onnx.ModelProto, graph: GraphInfo) -> bool:
         try:
             if node.op_type == "Compress":
                 _compress(writer)
+            elif node.op_type == "If":
+                _unless_empty(writer, makers)
             elif node.op_type == "ScatterND" and not _one_number(writer, makers):
                 _whole_rows(writer, makers)
         except Declined:
@@ -149,6 +153,49 @@ def _made_by(name: str, op_type: str, makers: Mapping[str, NodeProto]) -> NodePr
     if name not in makers or makers[name].op_type != op_type:
         raise Declined("other-form", f"'{name}' is no result of {op_type}")
     return makers[name]
+
+
+def _unless_empty(writer: Writer, makers: Mapping[str, NodeProto]) -> None:
+    """Rewrites `If(no boxes) [] else suppressed boxes`, as torchvision exports it.
+
+    Without boxes, none are selected in either branch.
+    """
+    name = writer.node.input[0]
+    while name in makers and makers[name].op_type in ("Cast", "Identity"):
+        name = makers[name].input[0]
+    equal = _made_by(name, "Equal", makers)
+    size = makers.get(equal.input[0])
+    zero = writer.constant(equal.input[1])
+    if size is None or size.op_type not in ("ReduceProd", "Size") or zero.any():
+        raise Declined("other-form", "it compares another value than a number of elements")
+    if size.op_type == "ReduceProd":
+        _made_by(size.input[0], "Shape", makers)
+    empty, other = (writer.attribute(f"{name}_branch") for name in ("then", "else"))
+    if [node.op_type for node in empty.node] != ["Constant"] or not any(
+        node.op_type == "NonMaxSuppression" for node in other.node
+    ):
+        raise Declined("other-form", "its branches have another form")
+    if 0 not in empty.node[0].attribute[0].t.dims:
+        raise Declined("other-form", "the first branch is not empty")
+    (found,) = BodyCopier(writer).copy_graph(other, [])
+    writer.result(found)
+
+
+def rows_read(graph: onnx.GraphProto, constants: Mapping[str, Array], name: str) -> int | None:
+    """Returns how many rows of boxes, in their order, the model reads at most, if it is known."""
+    while True:
+        readers = [node for node in graph.node if name in node.input]
+        if len(readers) != 1 or any(value.name == name for value in graph.output):
+            return None
+        node = readers[0]
+        if node.op_type == "Slice" and len(node.input) == 4:
+            starts, ends, axes = (constants.get(one, np.zeros(0)) for one in node.input[1:])
+            if axes.tolist() == [0] and starts.tolist() == [0] and ends.size == 1 and ends[0] > 0:
+                return int(ends[0])
+        is_column = node.op_type in ("Gather", "Slice") and node.input[0] == name
+        if not is_column and node.op_type not in ("Cast", "Identity", "Squeeze"):
+            return None
+        name = node.output[0]
 
 
 def counted_mask(

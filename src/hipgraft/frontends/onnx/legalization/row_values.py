@@ -45,12 +45,14 @@ class Selection:
         extents: extents of its operand.
         rows: prime that stands for the number of selected rows in shapes.
         mask: name of a tensor of booleans that marks the selected positions.
+        is_prefix: whether the selected positions are the first ones.
     """
 
     node: NodeProto
     extents: tuple[int, ...]
     rows: int
     mask: str
+    is_prefix: bool = False
 
     @property
     def coordinates(self) -> tuple[int, ...]:

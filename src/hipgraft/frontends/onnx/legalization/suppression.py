@@ -81,13 +81,44 @@ def _non_max_suppression(writer: Writer) -> None:
     form = "on boxes of an unknown number"
     writer.needed_shape(boxes, form)
     shape = writer.needed_shape(scores, form)
+    table, mask, _ = suppressed(writer, boxes, scores, shape)
+    if not mask:
+        writer.result(table)
+        return
+    writer.result(writer.op("Compress", table, mask, axis=0))
+
+
+def suppressed(
+    writer: Writer,
+    boxes: str,
+    scores: str,
+    shape: list[int],
+    valid: str = "",
+    limit: int | None = None,
+) -> tuple[str, str, int]:
+    """Writes a table of the boxes that may be selected, and which of them are.
+
+    Args:
+        writer: writer of the node.
+        boxes: boxes [B, N, 4].
+        scores: scores [B, C, N].
+        shape: the shape of the scores.
+        valid: booleans [N] of the boxes that exist; by default all do.
+        limit: how many boxes of a class are read, at most; by default all.
+
+    Returns:
+        The names of the table, [R, 3], and of the mask, [R], and R; no mask if R is 0.
+    """
     batches, classes, count = shape
     most = _scalar(writer, 2, 0, _INT64)
-    steps = count
+    steps = count if limit is None else min(count, limit)
     if most in writer.graph.constants:
-        steps = min(count, max(int(writer.constant(most)), 0))
+        steps = min(steps, max(int(writer.constant(most)), 0))
     if steps > _MOST_STEPS:
         raise Refused(f"of up to {steps} boxes of a class is not supported; {_MOST_STEPS} are")
+    rows = batches * classes * steps
+    if not rows:
+        return writer.const(np.zeros((0, 3), np.int64)), "", 0
     size = writer.const([count], np.int64)
     values, order = writer.ops("TopK", scores, size, outputs=2, axis=2, largest=1, sorted=1)
     sorted_boxes = _Boxes(writer, boxes, order, shape)
@@ -96,6 +127,8 @@ def _non_max_suppression(writer: Writer) -> None:
         left = writer.op("Greater", values, _scalar(writer, _THRESHOLD, 0, _FLOAT))
     else:
         left = writer.const(np.ones(shape, np.bool_))
+    if valid:
+        left = writer.op("And", left, writer.op("Gather", valid, order))
     picks: list[str] = []
     taken: list[str] = []
     for step in range(steps):
@@ -108,16 +141,11 @@ def _non_max_suppression(writer: Writer) -> None:
         overlaps = sorted_boxes.overlapping(first, _scalar(writer, 3, 0, _FLOAT))
         gone = writer.op("Or", overlaps, writer.op("Equal", positions, first))
         left = writer.op("And", left, writer.op("Not", gone))
-    rows = batches * classes * steps
     grid = np.indices((batches, classes, steps)).reshape(3, rows)
     named = [writer.const(one.reshape(rows, 1)) for one in grid[:2]]
-    if not steps:
-        writer.result(writer.const(np.zeros((0, 3), np.int64)))
-        return
     chosen = writer.reshape(writer.op("Concat", *picks, axis=2), [rows, 1])
     mask = writer.reshape(writer.op("Concat", *taken, axis=2), [rows])
-    table = writer.op("Concat", *named, chosen, axis=1)
-    writer.result(writer.op("Compress", table, mask, axis=0))
+    return writer.op("Concat", *named, chosen, axis=1), mask, rows
 
 
 def _scalar(writer: Writer, index: int, default: float, element: int) -> str:
