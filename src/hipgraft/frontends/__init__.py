@@ -68,9 +68,7 @@ def read(
         # onnx costs a quarter of a second to import.
         from hipgraft.frontends.onnx.variants import read_onnx
 
-        return read_onnx(
-            path, context, shapes or {}, variants, dynamic=dynamic, counted=True
-        )
+        return read_onnx(path, context, shapes or {}, variants, dynamic=dynamic, counted=True)
     if path.suffix in (".mlir", ".mlirbc"):
         module = read_mlir(path, context)
         specialize_functions(module, shapes or {}, variants, dynamic=dynamic)

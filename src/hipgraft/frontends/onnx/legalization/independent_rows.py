@@ -16,7 +16,7 @@ _FREE = frozenset(
      "Exp", "Expand", "Floor", "Gelu", "Gemm", "Greater", "GreaterOrEqual", "HardSigmoid",
      "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log",
      "MatMul", "MatMulInteger", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "OneHot",
-     "Or", "PRelu", "Pow", "QLinearMatMul", "QuantizeLinear", "Reciprocal", "ReduceL1", "ReduceL2",
+     "Or", "PRelu", "Pow", "QLinearMatMul", "QuantizeLinear", "Reciprocal", "RoiAlign", "ReduceL1", "ReduceL2",
      "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
      "ReduceSum", "ReduceSumSquare", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Sinh",
      "Softplus", "Softsign", "Split", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh",

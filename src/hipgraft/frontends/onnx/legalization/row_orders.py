@@ -43,6 +43,7 @@ class RowOrders:
         self._numbers: dict[Selection, str] = {}
         self._positions: dict[Selection, str] = {}
         self._prefixes: dict[tuple[Selection, int, int], Selection] = {}
+        self._merged: dict[tuple[Selection, int], Selection] = {}
 
     def rewrite(self, writer: Writer, found: Mapping[int, _Found]) -> bool:
         """Rewrites a node that reads rows; returns whether it is of a form that is known here.
@@ -63,6 +64,14 @@ class RowOrders:
             return True
         if not isinstance(first, Rows):
             return False
+        if op == "Concat" and len(writer.node.input) == 1:
+            self._same(writer, first)
+            return True
+        if op == "ScatterElements" and len(found) == 3:
+            self._write(writer, first, found)
+            return True
+        if op == "Reshape" and len(found) == 1:
+            return self._merge(writer, first)
         if op == "Gather" and axis_of(writer, 0, len(first.shape)) == first.axis:
             self._take(writer, first, second)
             return True
@@ -272,8 +281,7 @@ class RowOrders:
         if step != 1 or start < 0 or end < 0:
             return False
         if not start and end >= one.selection.count(one.selection.coordinates):
-            writer.graph.elements[name] = writer.element(node.input[0])
-            self._keep(name, one)
+            self._same(writer, one)
             return True
         selection = self._prefix(writer, one.selection, start, end - start)
         size = selection.count(selection.coordinates)
@@ -283,6 +291,61 @@ class RowOrders:
         shape = list(one.shape)
         shape[one.axis] = selection.rows
         self._keep(name, Rows(name, selection, tuple(shape), selection.coordinates))
+        return True
+
+    def _same(self, writer: Writer, one: Rows) -> None:
+        name = writer.node.output[0]
+        writer.graph.elements[name] = writer.element(writer.node.input[0])
+        self._keep(name, one)
+
+    def _write(self, writer: Writer, data: Rows, found: Mapping[int, _Found]) -> None:
+        """Rewrites a `ScatterElements` of rows into other rows, by row numbers."""
+        node, selection, (index, updates) = writer.node, data.selection, (found[1], found[2])
+        axis = axis_of(writer, 0, len(data.shape))
+        if not isinstance(index, Rows) or not isinstance(updates, Rows) or axis != data.axis:
+            raise Refused(f"combines rows{DEPENDS}")
+        chosen, size = index.selection, selection.count(selection.coordinates)
+        if chosen is not updates.selection or {index.axis, updates.axis} != {axis}:
+            raise Refused(f"combines rows{DEPENDS}")
+        line = [1] * len(data.shape)
+        line[axis] = chosen.count(chosen.coordinates)
+        at = self._index(writer, index, selection)
+        at = writer.op("Where", writer.reshape(chosen.mask, line), at, writer.like_int(size))
+        after = [int(n == axis) for n in range(len(data.shape))]
+        longer = writer.pad(self.ordered(writer, data), [0] * len(after), after)
+        values = updates.write(writer, chosen.coordinates)
+        value = writer.op("ScatterElements", longer, at, values, **writer.attributes())
+        value = writer.slice(value, axis, 0, size)
+        if not selection.is_prefix:
+            value = writer.op("Gather", value, self.numbers(writer, selection), axis=axis)
+        writer.result(value)
+        name = node.output[0]
+        writer.graph.elements[name] = writer.element(node.input[2])
+        self._keep(name, Rows(name, selection, data.shape, selection.coordinates))
+
+    def _merge(self, writer: Writer, one: Rows) -> bool:
+        """Rewrites a reshape that makes several rows of each row."""
+        name, selection = writer.node.output[0], one.selection
+        target = writer.graph.constants.get(writer.node.input[1])
+        if target is None or one.axis or target.reshape(-1)[:1].tolist() != [-1]:
+            return False
+        own, inner = math.prod(one.shape[1:]), math.prod(target.reshape(-1)[1:].tolist())
+        if inner < 1 or own % inner or own == inner:
+            return False
+        key = (selection, own // inner)
+        if key not in self._merged:
+            extents = (*selection.extents, own // inner)
+            mask = writer.reshape(selection.mask, [*selection.extents, 1])
+            mask = writer.op("Expand", mask, writer.const(extents, np.int64))
+            self._merged[key] = Selection(
+                selection.node, extents, next(self._primes), mask, selection.is_prefix
+            )
+        merged = self._merged[key]
+        shape = [merged.rows, *(int(extent) for extent in target.reshape(-1)[1:])]
+        value = one.write(writer, selection.coordinates)
+        writer.result(writer.reshape(value, merged.sized(shape, merged.coordinates)))
+        writer.graph.elements[name] = writer.element(writer.node.input[0])
+        self._keep(name, Rows(name, merged, tuple(shape), merged.coordinates))
         return True
 
     def _suppress(self, writer: Writer, boxes: Rows, scores: Rows) -> None:
