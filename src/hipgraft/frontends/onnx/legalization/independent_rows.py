@@ -38,7 +38,7 @@ _RESHAPES = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 _OF_BATCHES = frozenset(
     {"AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose",
-     "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "MaxPool"}
+     "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "MaxPool", "Resize"}
 )  # fmt: skip
 """Operators that process the first dimension of their first operand element by element."""
 

@@ -59,6 +59,8 @@ class RowOrders:
             and all(isinstance(o, Extents) for o in found.values())
         ):
             return self._least(writer, found)
+        if op == "Range" and list(found) == [1]:
+            return self._range(writer, found[1])
         if op == "NonMaxSuppression" and isinstance(first, Rows) and isinstance(second, Rows):
             self._suppress(writer, first, second)
             return True
@@ -291,6 +293,19 @@ class RowOrders:
         shape = list(one.shape)
         shape[one.axis] = selection.rows
         self._keep(name, Rows(name, selection, tuple(shape), selection.coordinates))
+        return True
+
+    def _range(self, writer: Writer, one: _Found) -> bool:
+        """Keeps the numbers of all rows."""
+        start, _, step = (writer.graph.constants.get(name) for name in writer.node.input)
+        is_plain = start is not None and step is not None and not start.any() and (step == 1).all()
+        selection, name = one.selection, writer.node.output[0]
+        if not isinstance(one, Extents) or (one.array != selection.rows).any() or not is_plain:
+            return False
+        element = writer.element(writer.node.input[0])
+        writer.result(writer.cast(self.numbers(writer, selection), element))
+        writer.graph.elements[name] = element
+        self._keep(name, Rows(name, selection, (selection.rows,), selection.coordinates))
         return True
 
     def _same(self, writer: Writer, one: Rows) -> None:
