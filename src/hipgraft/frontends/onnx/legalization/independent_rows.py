@@ -16,10 +16,10 @@ _FREE = frozenset(
      "Exp", "Expand", "Floor", "Gelu", "Gemm", "Greater", "GreaterOrEqual", "HardSigmoid",
      "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log",
      "MatMul", "MatMulInteger", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "OneHot",
-     "Or", "PRelu", "Pow", "QLinearMatMul", "QuantizeLinear", "Reciprocal", "RoiAlign", "ReduceL1", "ReduceL2",
+     "Or", "PRelu", "Pow", "QLinearMatMul", "QuantizeLinear", "Reciprocal", "ReduceL1", "ReduceL2",
      "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
      "ReduceSum", "ReduceSumSquare", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Sinh",
-     "Softplus", "Softsign", "Split", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh",
+     "Softplus", "Softsign", "Split", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "RoiAlign",
      "ThresholdedRelu", "Transpose", "Where", "Xor"}
 )  # fmt: skip
 """Operators that are independent if each operand has rows in at most one dimension, and so has the
@@ -38,7 +38,8 @@ _RESHAPES = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 _OF_BATCHES = frozenset(
     {"AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose",
-     "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "MaxPool", "Resize"}
+     "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "MaxPool",
+     "Resize"}
 )  # fmt: skip
 """Operators that process the first dimension of their first operand element by element."""
 

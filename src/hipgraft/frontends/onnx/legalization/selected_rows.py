@@ -27,8 +27,10 @@ from hipgraft.frontends.onnx.legalization.mask_forms import (
 )
 from hipgraft.frontends.onnx.legalization.row_access import clamped, read_rows, write_rows
 from hipgraft.frontends.onnx.legalization.row_extents import MOVES, counts_rows, moved, takes_all
+from hipgraft.frontends.onnx.legalization.row_forms import OrderedForms
 from hipgraft.frontends.onnx.legalization.row_orders import RowOrders
 from hipgraft.frontends.onnx.legalization.row_reductions import REDUCTIONS, reduce_rows
+from hipgraft.frontends.onnx.legalization.row_results import write_results
 from hipgraft.frontends.onnx.legalization.row_shapes import (
     check_divisor,
     check_rows,
@@ -52,7 +54,6 @@ from hipgraft.frontends.onnx.legalization.writer import (
 )
 from hipgraft.frontends.onnx.order import makers_of, names_read
 from hipgraft.ir.diagnostics import Declined
-from hipgraft.ir.entry_points import ROW_COUNTS
 
 _MOST_KNOWN = 1 << 22  # elements of a value that is computed while the model is read
 
@@ -131,10 +132,9 @@ class _Rewriter:
         # Joined rows, by the sum of their row counts and the selection that represents the sum.
         # None if several joined rows have the same sum.
         self._sums: dict[tuple[Selection, int], Selection | None] = {}
-        self._renamed: dict[str, str] = {}
-        self._orders = RowOrders(
-            self._primes, self._keep, partial(rows_read, model.graph, graph.constants)
-        )
+        self._orders = RowOrders(self._primes)
+        most_read = partial(rows_read, model.graph, graph.constants)
+        self._forms = OrderedForms(self._orders, self._identities, self._keep, most_read)
 
     def run(self, chosen: set[str]) -> None:
         nodes: list[NodeProto] = []
@@ -152,12 +152,9 @@ class _Rewriter:
                 self._rewrite(writer, read)
             nodes += writer.nodes
             tensors += writer.initializers
-        results = self._write_results()
-        for node in nodes:
-            for names in (node.input, node.output):
-                names[:] = [self._renamed.get(name, name) for name in names]
-        nodes += [node for writer in results for node in writer.nodes]
-        tensors += [tensor for writer in results for tensor in writer.initializers]
+        for writer in write_results(self._model, self._graph, self._found, self._orders, nodes):
+            nodes += writer.nodes
+            tensors += writer.initializers
         del self._model.graph.node[:]
         self._model.graph.node.extend(nodes)
         self._model.graph.initializer.extend(tensors)
@@ -176,51 +173,6 @@ class _Rewriter:
                 numpy_helper.from_array(one, name) for name, one in self._settled.items()
             )
         return changed
-
-    def _write_results(self) -> list[Writer]:
-        """Writes results of rows, and the numbers of their rows as further results."""
-        writers: list[Writer] = []
-        counts: dict[Selection, int] = {}
-        results = list(self._model.graph.output)
-        found = [
-            (n, one, self._found[one.name])
-            for n, one in enumerate(results)
-            if one.name in self._found
-        ]
-        noted = next((one for one in self._model.metadata_props if one.key == ROW_COUNTS), None)
-        for number, result, one in found:
-            if noted is None or isinstance(one, Extents):
-                raise RefusedNode(
-                    one.selection.node,
-                    "is not supported: the shape of its result depends on values",
-                )
-            writer = Writer(
-                helper.make_node(
-                    "Identity", [result.name], [result.name], name=one.selection.node.name
-                ),
-                self._graph,
-            )
-            inner = writer.fresh("rows")
-            one = dataclasses.replace(one, name=inner if one.name == result.name else one.name)
-            self._graph.elements[inner] = self._graph.elements[result.name]
-            self._renamed[result.name] = inner
-            self._orders.result(writer, one)
-            shape = one.selection.sized(one.shape, one.selection.coordinates)
-            result.type.CopyFrom(helper.make_tensor_type_proto(self._graph.elements[inner], shape))
-            if one.selection not in counts:
-                counts[one.selection] = len(self._model.graph.output)
-                count = f"{result.name}.rows"
-                self._model.graph.output.append(
-                    helper.make_tensor_value_info(count, TensorProto.INT64, [])
-                )
-                writer.nodes.append(
-                    helper.make_node(
-                        "Identity", [self._orders.count(writer, one.selection)], [count]
-                    )
-                )
-            noted.value += f"{number} {one.axis} {counts[one.selection]} "
-            writers.append(writer)
-        return writers
 
     def _select(self, writer: Writer) -> None:
         operand = writer.node.input[0]
@@ -248,8 +200,11 @@ class _Rewriter:
         if index is not None and index not in found:
             counted = self._counted(node.input[index])
             found |= {index: counted} if counted else {}
-        if self._is_ordered(writer, found):
-            return
+        try:
+            if self._forms.rewrite(writer, found):
+                return
+        except Refused as refused:
+            raise RefusedNode(node, str(refused)) from None
         is_sum = node.op_type == "Add" and all(isinstance(one, Extents) for one in found.values())
         is_one = len({one.selection for one in found.values()}) == 1
         if not is_one and not is_sum and not _joins(writer, found):
@@ -260,20 +215,6 @@ class _Rewriter:
             raise RefusedNode(node, f"reads rows{DEPENDS}: {declined.reason}") from None
         except Refused as refused:
             raise RefusedNode(node, str(refused)) from None
-
-    def _is_ordered(self, writer: Writer, found: Mapping[int, _Found]) -> bool:
-        """Rewrites a node that depends on the order of rows; returns whether it does."""
-        one = found.get(0)
-        try:
-            if writer.node.op_type != "NonZero" or not isinstance(one, Rows):
-                return self._orders.rewrite(writer, found)
-            identity = self._identities[writer.node.input[0]]
-            if identity not in self._selections:
-                self._selections[identity] = self._orders.chosen(writer, one)
-            self._orders.selected(writer, one, self._selections[identity])
-        except Refused as refused:
-            raise RefusedNode(writer.node, str(refused)) from None
-        return True
 
     def _resolved(self, name: str) -> _Found:
         """Returns a value's known form; a sum of row counts becomes the count of joined rows."""
