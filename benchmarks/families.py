@@ -58,6 +58,7 @@ KINDS = (
     "vit_pytorch_models",
     "package_images",
     "package_restoration",
+    "torchvision_detectors",
     "package_sequences",
     "package_sounds",
     "package_graphs",

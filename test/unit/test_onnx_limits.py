@@ -159,17 +159,15 @@ def test_an_unknown_opset(opset: int, tmp_path: Path) -> None:
         read(tmp_path / "model.onnx")
 
 
-@pytest.mark.parametrize("operator", ["NonZero", "Unique"])
-def test_results_shaped_by_values_are_refused_with_the_operator(tmp_path, operator):
+def test_results_shaped_by_values_are_refused_with_the_operator(tmp_path):
     nodes = [
         helper.make_node("Relu", ["x"], ["r"]),
-        helper.make_node(operator, ["r"], ["y"], name="/head/pick"),
+        helper.make_node("Unique", ["r"], ["y"], name="/head/pick"),
     ]
-    element = TensorProto.INT64 if operator == "NonZero" else TensorProto.FLOAT
-    path = save(tmp_path / "m.onnx", nodes, {"x": drawn(2, 3)}, [("y", element)])
-    with pytest.raises(HipgraftError, match=f"'{operator}' is not supported: the shape") as error:
+    path = save(tmp_path / "m.onnx", nodes, {"x": drawn(2, 3)}, [("y", TensorProto.FLOAT)])
+    with pytest.raises(HipgraftError, match="'Unique' is not supported: the shape") as error:
         read(path)
-    assert error.value.location == f"m.onnx:/head/pick ({operator})"
+    assert error.value.location == "m.onnx:/head/pick (Unique)"
 
 
 @pytest.mark.parametrize("place", ["body", "function"])

@@ -82,17 +82,15 @@ def test_what_reads_an_unknown_number_of_boxes(tmp_path):
 
 
 def test_an_unknown_number_that_is_a_result(tmp_path):
-    inputs = drawn_boxes(1, 1, 6)
+    inputs = drawn_boxes(1, 2, 6)
     node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most"], ["y"], name="nms")
     path = save(tmp_path / "m.onnx", [node], inputs, [("y", I64)], {"most": np.array([3])})
-    with pytest.raises(HipgraftError, match="the shape of its result depends on values") as caught:
-        frontends.load(path)
-    assert "nms" in caught.value.location
+    check(path, inputs)
 
 
 def test_too_many_boxes(tmp_path):
-    inputs = drawn_boxes(1, 1, 300)
+    inputs = drawn_boxes(1, 1, 1100)
     node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most"], ["y"], name="nms")
-    path = save(tmp_path / "m.onnx", [node], inputs, [("y", I64)], {"most": np.array([300])})
-    with pytest.raises(HipgraftError, match="'NonMaxSuppression' of up to 300 boxes of a class"):
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", I64)], {"most": np.array([1100])})
+    with pytest.raises(HipgraftError, match="'NonMaxSuppression' of up to 1100 boxes of a class"):
         frontends.load(path)

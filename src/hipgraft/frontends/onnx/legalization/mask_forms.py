@@ -188,12 +188,18 @@ def rows_read(graph: onnx.GraphProto, constants: Mapping[str, Array], name: str)
         if len(readers) != 1 or any(value.name == name for value in graph.output):
             return None
         node = readers[0]
-        if node.op_type == "Slice" and len(node.input) == 4:
-            starts, ends, axes = (constants.get(one, np.zeros(0)) for one in node.input[1:])
-            if axes.tolist() == [0] and starts.tolist() == [0] and ends.size == 1 and ends[0] > 0:
+        if node.op_type == "Slice" and node.input[0] == name:
+            starts, ends, axes, steps = (
+                constants.get(one, np.zeros(0)).tolist() for one in (*node.input[1:], "", "")[:4]
+            )
+            if (starts, axes) == ([0], [0]) and steps in ([], [1]) and ends and ends[0] > 0:
                 return int(ends[0])
-        is_column = node.op_type in ("Gather", "Slice") and node.input[0] == name
-        if not is_column and node.op_type not in ("Cast", "Identity", "Squeeze"):
+            if axes != [1]:
+                return None
+        elif node.op_type == "Gather" and node.input[0] == name:
+            if not any(one.name == "axis" and one.i == 1 for one in node.attribute):
+                return None
+        elif node.op_type not in ("Cast", "Identity", "Squeeze"):
             return None
         name = node.output[0]
 

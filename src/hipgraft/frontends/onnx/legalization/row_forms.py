@@ -96,7 +96,8 @@ def _least(forms: OrderedForms, writer: Writer, found: _Found) -> bool:
     known = [number for number in numbers if number != selection.rows]
     if selections or not known or any(not 0 < number < _MOST_EXTENT for number in known):
         return False
-    if min(known) < selection.count(selection.coordinates):
+    # Rows that are ordered must be the first ones, even if they are all.
+    if min(known) < selection.count(selection.coordinates) or not selection.is_prefix:
         selection = forms.orders.prefix(writer, selection, 0, min(known))
     keeps = node.op_type == "Min" or bool(writer.attribute("keepdims", 1))
     shape = next(iter(found.values())).array if node.op_type == "Min" else np.zeros((1,) * keeps)

@@ -8,13 +8,13 @@ from onnx import TensorProto
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
 _FLOAT, _INT64 = TensorProto.FLOAT, TensorProto.INT64
-_MOST_STEPS = 256
+_MOST_STEPS = 1024
 _BOX = 4  # numbers that describe a box
 _THRESHOLD = 4  # the index of the input with the score threshold
 
 
 class _Boxes:
-    """Boxes in the order of their scores, for each class: their bounds [batch, class, box].
+    """Boxes of each class: their bounds [batch, class, box].
 
     Attributes:
         lower: least y and x.
@@ -22,11 +22,11 @@ class _Boxes:
         area: area of each box.
     """
 
-    def __init__(self, writer: Writer, boxes: str, order: str, shape: list[int]):
+    def __init__(self, writer: Writer, boxes: str, shape: list[int]):
         batches, _, count = shape
         self._writer = writer
         planes = [
-            self._sorted(writer.take(boxes, 2, [index]), order, [batches, 1, count], shape)
+            self._of_classes(writer.take(boxes, 2, [index]), [batches, 1, count], shape)
             for index in range(_BOX)
         ]
         if writer.attribute("center_point_box", 0):
@@ -41,10 +41,9 @@ class _Boxes:
             self.upper = [writer.op("Max", *pair) for pair in ends]
         self.area = self._extent(self.lower, self.upper)
 
-    def _sorted(self, plane: str, order: str, flat: list[int], shape: list[int]) -> str:
+    def _of_classes(self, plane: str, flat: list[int], shape: list[int]) -> str:
         whole = self._writer.const(shape, np.int64)
-        spread = self._writer.op("Expand", self._writer.reshape(plane, flat), whole)
-        return self._writer.op("GatherElements", spread, order, axis=2)
+        return self._writer.op("Expand", self._writer.reshape(plane, flat), whole)
 
     def _extent(self, lower: list[str], upper: list[str]) -> str:
         sides = [self._writer.op("Sub", *pair) for pair in zip(upper, lower, strict=True)]
@@ -119,27 +118,31 @@ def suppressed(
     rows = batches * classes * steps
     if not rows:
         return writer.const(np.zeros((0, 3), np.int64)), "", 0
-    size = writer.const([count], np.int64)
-    values, order = writer.ops("TopK", scores, size, outputs=2, axis=2, largest=1, sorted=1)
-    sorted_boxes = _Boxes(writer, boxes, order, shape)
+    bounds = _Boxes(writer, boxes, shape)
     positions = writer.const(np.arange(count).reshape(1, 1, count))
     if writer.has_input(_THRESHOLD):
-        left = writer.op("Greater", values, _scalar(writer, _THRESHOLD, 0, _FLOAT))
+        left = writer.op("Greater", scores, _scalar(writer, _THRESHOLD, 0, _FLOAT))
     else:
         left = writer.const(np.ones(shape, np.bool_))
     if valid:
-        left = writer.op("And", left, writer.op("Gather", valid, order))
+        left = writer.op("And", left, valid)
+    least = writer.like(-np.inf, _FLOAT)
     picks: list[str] = []
     taken: list[str] = []
     for step in range(steps):
-        numbers = writer.cast(left, TensorProto.INT32)
-        first = writer.op("ArgMax", numbers, axis=2, keepdims=1)
-        exists = writer.cast(writer.reduce("ReduceMax", numbers, [2]), TensorProto.BOOL)
+        flags = writer.cast(left, TensorProto.INT32)
+        exists = writer.cast(writer.reduce("ReduceMax", flags, [2]), TensorProto.BOOL)
+        rest = writer.op("Where", left, scores, least)
+        best = writer.op("ArgMax", rest, axis=2, keepdims=1)
+        # Scores may be the least number, too.
+        is_left = writer.op("GatherElements", left, best, axis=2)
+        first = writer.op("ArgMax", flags, axis=2, keepdims=1)
+        best = writer.op("Where", is_left, best, first)
         is_wanted = writer.op("Less", writer.like_int(step), most)
-        picks.append(writer.op("GatherElements", order, first, axis=2))
+        picks.append(best)
         taken.append(writer.op("And", exists, is_wanted))
-        overlaps = sorted_boxes.overlapping(first, _scalar(writer, 3, 0, _FLOAT))
-        gone = writer.op("Or", overlaps, writer.op("Equal", positions, first))
+        overlaps = bounds.overlapping(best, _scalar(writer, 3, 0, _FLOAT))
+        gone = writer.op("Or", overlaps, writer.op("Equal", positions, best))
         left = writer.op("And", left, writer.op("Not", gone))
     grid = np.indices((batches, classes, steps)).reshape(3, rows)
     named = [writer.const(one.reshape(rows, 1)) for one in grid[:2]]
