@@ -13,6 +13,7 @@ from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
 _FLOAT = TensorProto.FLOAT
 _HALF_PIXEL_OPSET = 16  # the opset from which regions are shifted by half a pixel
+_NEAR = 7  # samples that may be within one element of another, and rounding
 _LINEAR_OPSET = 20  # the opset that renames bilinear sampling
 
 
@@ -99,11 +100,12 @@ def _roi_align(writer: Writer) -> None:
     batch, channels, height, width = writer.needed_shape(x, "of this form")
     (count, _) = writer.needed_shape(rois, "of this form")
     ratio = int(writer.attribute("sampling_ratio", 0))
-    if ratio <= 0:
-        raise Refused("whose number of samples depends on values is not supported")
     if writer.attribute("mode", "avg") != "avg":
         raise Refused("of maxima is not supported")
     sizes = [int(writer.attribute(f"output_{name}", 1)) for name in ("height", "width")]
+    if ratio <= 0:
+        _average_cells(writer, [count, *sizes], [batch, channels, height, width])
+        return
     grids = [size * ratio for size in sizes]
     shape = [count, *grids]
     positions: list[str] = []
@@ -134,8 +136,89 @@ def _roi_align(writer: Writer) -> None:
     writer.result(writer.cast(writer.transpose(means, [1, 0, 2, 3]), writer.element(x)))
 
 
+def _average_cells(writer: Writer, cells: list[int], extents: list[int]) -> None:
+    """Averages as many samples of each cell as it has elements.
+
+    The mean of samples in a grid is a product of the image and of weights of its rows and columns.
+
+    Args:
+        writer: writer of a `RoiAlign`.
+        cells: numbers of regions, and of the rows and columns of cells in each.
+        extents: extents of the images, [N, C, H, W].
+    """
+    x, rois, numbers = writer.node.input
+    (count, rows, columns), (batch, channels, height, width) = cells, extents
+    down = _weights(writer, rois, 1, rows, height)  # [regions, rows, H]
+    across = _weights(writer, rois, 0, columns, width)
+    image = writer.cast(numbers, TensorProto.INT64)
+    own = writer.op("Equal", writer.reshape(image, [count, 1]), writer.const(np.arange(batch)))
+    own = writer.reshape(writer.cast(own, _FLOAT), [count, 1, batch, 1])
+    down = writer.op("Mul", writer.reshape(down, [count, rows, 1, height]), own)
+    stacked = writer.transpose(writer.cast(x, _FLOAT), [0, 2, 1, 3])
+    stacked = writer.reshape(stacked, [batch * height, channels * width])
+    down = writer.reshape(down, [count * rows, batch * height])
+    lines = writer.reshape(writer.op("MatMul", down, stacked), [count, rows * channels, width])
+    means = writer.op("MatMul", lines, writer.transpose(across, [0, 2, 1]))
+    means = writer.reshape(means, [count, rows, channels, columns])
+    writer.result(writer.cast(writer.transpose(means, [0, 2, 1, 3]), writer.element(x)))
+
+
+def _weights(writer: Writer, rois: str, column: int, size: int, extent: int) -> str:
+    """Writes the weights of elements in the mean of a cell's samples, along a dimension.
+
+    Samples are at least half an element apart, so that few of them share an element.
+
+    Returns:
+        The name of the weights, [regions, size, extent].
+    """
+    count = writer.shape(rois)[0]
+    start, length = (
+        writer.reshape(one, [count, 1, 1, 1]) for one in _start_and_length(writer, rois, column)
+    )
+    zero, one = (writer.const(np.float32(value)) for value in (0, 1))
+    cell = writer.op("Div", length, writer.const(np.float32(size)))
+    samples = writer.op("Max", writer.op("Ceil", cell), zero)
+    step = writer.op("Div", cell, writer.op("Max", samples, one))
+    # An empty region has no samples.
+    step = writer.op("Max", step, writer.const(np.float32(2**-20)))
+    cells = writer.const(np.arange(size, dtype=np.float32).reshape(1, size, 1, 1))
+    first = writer.op("Add", start, writer.op("Mul", cells, cell))
+    first = writer.op("Add", first, writer.op("Mul", step, writer.const(np.float32(0.5))))
+    elements = np.arange(extent, dtype=np.float32).reshape(1, 1, extent, 1)
+    before = writer.op("Sub", writer.const(elements - 1), first)
+    near = writer.op("Max", writer.op("Floor", writer.op("Div", before, step)), zero)
+    number = writer.op("Add", near, writer.const(np.arange(_NEAR, dtype=np.float32)))
+    position = writer.op("Add", first, writer.op("Mul", number, step))
+    conditions = [
+        writer.op("GreaterOrEqual", number, zero),
+        writer.op("Less", number, samples),
+        writer.op("GreaterOrEqual", position, writer.const(np.float32(-1))),
+        writer.op("LessOrEqual", position, writer.const(np.float32(extent))),
+    ]
+    inside = conditions[0]
+    for condition in conditions[1:]:
+        inside = writer.op("And", inside, condition)
+    position = writer.op(
+        "Min", writer.op("Max", position, zero), writer.const(np.float32(extent - 1))
+    )
+    distance = writer.op("Abs", writer.op("Sub", position, writer.const(elements)))
+    weight = writer.op("Max", writer.op("Sub", one, distance), zero)
+    weight = writer.op("Where", inside, weight, zero)
+    total = writer.reduce("ReduceSum", weight, [3])
+    mean = writer.op("Div", total, writer.op("Max", samples, one))
+    return writer.reshape(mean, [count, size, extent])
+
+
 def _region(writer: Writer, rois: str, column: int, size: int, ratio: int) -> str:
     """Writes the positions of samples of regions along a dimension, [regions, size · ratio]."""
+    start, length = _start_and_length(writer, rois, column)
+    parts = (np.arange(size)[:, None] + (np.arange(ratio) + 0.5) / ratio) / size
+    steps = writer.op("Mul", length, writer.const(parts.reshape(1, -1).astype(np.float32)))
+    return writer.op("Add", start, steps)
+
+
+def _start_and_length(writer: Writer, rois: str, column: int) -> tuple[str, str]:
+    """Writes where regions start along a dimension, and their lengths, [regions, 1] each."""
     default = "half_pixel" if writer.graph.opset >= _HALF_PIXEL_OPSET else "output_half_pixel"
     half_pixel = writer.attribute("coordinate_transformation_mode", default) == "half_pixel"
     scale = writer.const(np.float32(writer.attribute("spatial_scale", 1.0)))
@@ -146,9 +229,7 @@ def _region(writer: Writer, rois: str, column: int, size: int, ratio: int) -> st
     length = writer.op("Sub", end, start)
     if not half_pixel:
         length = writer.op("Max", length, writer.const(np.float32(1)))
-    parts = (np.arange(size)[:, None] + (np.arange(ratio) + 0.5) / ratio) / size
-    steps = writer.op("Mul", length, writer.const(parts.reshape(1, -1).astype(np.float32)))
-    return writer.op("Add", start, steps)
+    return start, length
 
 
 def _max_roi_pool(writer: Writer) -> None:
