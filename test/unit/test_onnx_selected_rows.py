@@ -568,3 +568,21 @@ def test_no_kernel_gathers_rows(tmp_path):
     products = [op for op in walk(module.operation) if op.name.endswith((".mm", ".matmul"))]
     shapes = [str(op.results[0].type) for op in products]
     assert shapes == [f"!torch.vtensor<[{TOKENS},{FEATURES}],f32>"]
+
+
+def test_elements_by_a_stretched_mask(tmp_path):
+    """`y[mask] = x[mask] + 1`, for which exporters stretch the mask to the shape that it has."""
+    nodes = [
+        node("Greater", ["x", "zero"], ["mask"]),
+        node("NonZero", ["mask"], ["places"]),
+        node("Transpose", ["places"], ["points"]),
+        node("GatherND", ["x", "points"], ["some"]),
+        node("Add", ["some", "one"], ["more"]),
+        node("Expand", ["mask", "shape"], ["whole"]),
+        node("NonZero", ["whole"], ["places2"]),
+        node("Transpose", ["places2"], ["points2"]),
+        node("ScatterND", ["y", "points2", "more"], ["z"]),
+    ]
+    constants = {"zero": np.float32(0), "one": np.float32(1), "shape": np.array([3, 4])}
+    inputs = {"x": drawn(3, 4), "y": drawn(3, 4)}
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants), inputs)

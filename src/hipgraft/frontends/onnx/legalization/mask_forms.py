@@ -231,12 +231,17 @@ def cast_element(node: NodeProto) -> int:
     return next((one.i for one in node.attribute if one.name == "to"), TensorProto.UNDEFINED)
 
 
-def identities(graph: onnx.GraphProto, constants: Mapping[str, Array]) -> dict[str, int]:
+def identities(
+    graph: onnx.GraphProto,
+    constants: Mapping[str, Array],
+    shapes: Mapping[str, list[int]],
+) -> dict[str, int]:
     """Numbers values; values that are computed in the same way get the same number.
 
     Args:
         graph: a sorted graph.
         constants: elements of small initialisers, by name.
+        shapes: known shapes, by name.
     """
     numbers: dict[object, int] = {}
     found: dict[str, int] = {}
@@ -251,6 +256,9 @@ def identities(graph: onnx.GraphProto, constants: Mapping[str, Array]) -> dict[s
         for name in node.input:
             found.setdefault(name, number(name))
         operands = tuple(found[name] for name in node.input)
+        if node.op_type == "Expand" and shapes.get(node.input[0]) == shapes.get(node.output[0], 0):
+            found[node.output[0]] = operands[0]  # as exporters write it for `y[mask] = x[mask]`
+            continue
         has_body = any(one.HasField("g") for one in node.attribute)
         for place, name in enumerate(node.output):
             made = (node.op_type, node.domain, attributes, operands, place)

@@ -125,7 +125,7 @@ class _Rewriter:
         self._found: dict[str, _Found] = {}
         self._primes = primes()
         self._makers = makers_of(model.graph)
-        self._identities = identities(model.graph, graph.constants)
+        self._identities = identities(model.graph, graph.constants, graph.shapes)
         self._selections: dict[int, Selection] = {}
         self._settled: dict[str, Array] = {}
         self._joined: dict[tuple[Selection | int, ...], Selection] = {}
