@@ -17,7 +17,7 @@ _LARGEST_EXTENT = 1 << 30  # numbers above are computed from a row count and are
 
 MOVES = frozenset(
     {"Cast", "Concat", "Gather", "Identity", "Mul", "Reshape", "Slice", "Split", "Squeeze",
-     "Unsqueeze", "Where"}
+     "Transpose", "Unsqueeze", "Where"}
 )  # fmt: skip
 """Operators that select extents, or multiply them."""
 

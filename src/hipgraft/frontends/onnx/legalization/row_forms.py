@@ -264,6 +264,34 @@ def _reshape(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> b
     return True
 
 
+def _pad(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> bool:
+    """Pads rows to a known number, as for `pad(rows, (0, 0, 0, k - rows.shape[0]))`."""
+    amounts, rank = found.get(1), len(one.shape)
+    if not isinstance(amounts, Extents) or writer.attribute("mode", "constant") != "constant":
+        return False
+    axes = [axis % rank for axis in writer.ints(3)] if writer.has_input(3) else list(range(rank))
+    numbers = [int(number) for number in amounts.array.reshape(-1)]
+    ends = dict(zip(axes, zip(numbers, numbers[len(axes) :], strict=False), strict=True))
+    before, after = ends.pop(one.axis, (0, 0))
+    rows = forms.orders.in_rows_of(one.selection, amounts.selection)
+    if rows is None or before or any(any(pair) for pair in ends.values()):
+        raise Refused(f"pads rows{DEPENDS}, in another form")
+    length = rows + after
+    if not 0 < length < _MOST_EXTENT:
+        raise Refused(f"pads rows{DEPENDS}, to a number that depends on values")
+    value = writer.node.input[2] if writer.has_input(2) else writer.zero(writer.node.input[0])
+    exists = along(writer, forms.orders.exists(writer, one.selection), one)
+    whole = writer.op("Where", exists, forms.orders.ordered(writer, one), value)
+    size = one.selection.count(one.selection.coordinates)
+    if size > length:
+        whole = writer.slice(whole, one.axis, 0, length)
+    elif size < length:
+        more = [(length - size) * (axis == one.axis) for axis in range(rank)]
+        whole = writer.pad(whole, [0] * rank, more, writer.reshape(value, []))
+    writer.result(whole)
+    return True
+
+
 def _scatter(forms: OrderedForms, writer: Writer, data: Rows, found: _Found) -> bool:
     """Writes rows into other rows, by row numbers."""
     index, updates, selection = found.get(1), found.get(2), data.selection
@@ -321,6 +349,7 @@ _FORMS = {
     "GatherND": _gather_points,
     "NonMaxSuppression": _suppress,
     "NonZero": _non_zero,
+    "Pad": _pad,
     "Reshape": _reshape,
     "ScatterElements": _scatter,
     "Slice": _slice,

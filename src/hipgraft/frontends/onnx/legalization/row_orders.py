@@ -33,6 +33,7 @@ class RowOrders:
         self._prefixes: dict[tuple[Selection, int, int], Selection] = {}
         self._merged: dict[tuple[Selection, int], Selection] = {}
         self._chosen: dict[int, Selection] = {}
+        self._origins: dict[Selection, tuple[Selection, int]] = {}
 
     def count(self, writer: Writer, selection: Selection) -> str:
         """Writes the number of rows, a scalar."""
@@ -108,7 +109,15 @@ class RowOrders:
             mask = writer.op("Expand", mask, writer.const(extents, np.int64))
             is_prefix = selection.is_prefix
             self._merged[key] = self.selection(selection, extents, mask, is_prefix=is_prefix)
+            self._origins[self._merged[key]] = key
         return self._merged[key]
+
+    def in_rows_of(self, selection: Selection, other: Selection) -> int | None:
+        """Returns the number of rows in terms of the rows of `other`, if it is known."""
+        if selection is other:
+            return selection.rows
+        origin, times = self._origins.get(selection, (None, 0))
+        return times * other.rows if origin is other else None
 
     def chosen(self, writer: Writer, one: Rows, identity: int) -> Selection:
         """Returns the selection of the true elements of rows; `identity` numbers equal values."""

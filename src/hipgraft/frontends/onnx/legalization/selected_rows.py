@@ -278,7 +278,7 @@ class _Rewriter:
         is_sign = node.op_type == "Equal" and any(
             (one < 0).all() for name, one in values.items() if name not in self._found
         )
-        is_allowed = node.op_type in MOVES or node.op_type == "Add" or is_sign
+        is_allowed = node.op_type in (*MOVES, "Add", "Sub") or is_sign
         results = moved(node, values, selection, self._model) if is_allowed else None
         if results is None:
             raise Refused(f"computes with a number of rows{DEPENDS}")
