@@ -62,7 +62,7 @@ class Builder:
     def step(self) -> None:
         """Adds a random step to a random frame."""
         steps = (self.select, self.compress, self.top, self.cut, self.suppress, self.compute,
-                 self.join, self.split, self.write)  # fmt: skip
+                 self.join, self.split, self.write, self.extend, self.number)  # fmt: skip
         frame = self.rng.choice(self.frames[-3:])
         made = self.rng.choice(steps)(frame)
         self.frames.append(made)
@@ -127,6 +127,19 @@ class Builder:
         other = self.rng.choice(self.frames)
         return {role: self.op("Concat", one, other[role], axis=0) for role, one in frame.items()}
 
+    def extend(self, frame: Frame) -> Frame:
+        """Adds rows of zeros."""
+        some = [self.rng.randrange(2) for _ in range(2)]
+        wide, narrow = self.const(some[0], 0, some[1], 0), self.const(*some)
+        return {role: self.op("Pad", name, wide if role == "boxes" else narrow)
+                for role, name in frame.items()}  # fmt: skip
+
+    def number(self, frame: Frame) -> Frame:
+        """Sums the labels of all rows before each, or after it."""
+        attributes = {name: self.rng.randrange(2) for name in ("exclusive", "reverse")}
+        axis = self.const(0, scalar=True)
+        return {**frame, "labels": self.op("CumSum", frame["labels"], axis, **attributes)}
+
     def split(self, frame: Frame) -> Frame:
         """Makes two rows of each row."""
         wide = self.op("Concat", frame["boxes"], frame["boxes"], axis=1)
@@ -144,6 +157,15 @@ class Builder:
         some = self.op("Gather", frame["scores"], index, axis=0)
         doubled = self.op("Add", some, some)
         return {**frame, "scores": self.op("ScatterElements", frame["scores"], index, doubled)}
+
+    def padded(self, frame: Frame) -> str:
+        """Pads flattened boxes to a known number."""
+        rows = self.op("Shape", frame["scores"])
+        most = self.const(self.rng.choice([2, 9, 40]))
+        missing = self.op("Mul", self.op("Sub", most, rows), self.const(4))
+        amounts = self.op("Concat", self.const(0), missing, axis=0)
+        flat = self.op("Reshape", frame["boxes"], self.const(-1))
+        return self.op("Pad", flat, amounts, self.const(0.5, scalar=True, element=np.float32))
 
     def model(self) -> onnx.ModelProto:
         """Returns the model, whose results are values of the last frames."""
@@ -167,6 +189,9 @@ class Builder:
             )
             for name, role in chosen
         ]
+        if self.rng.random() < 0.4:
+            kind = TensorProto.FLOAT
+            results.append(helper.make_tensor_value_info(self.padded(last[0]), kind, ["k"]))
         graph = helper.make_graph(self.nodes, "g", inputs, results, self.constants)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 

@@ -331,11 +331,6 @@ REFUSED = {
         "MatMul",
         "combines pairs of rows",
     ),
-    "sums of all rows before": (
-        [node("CumSum", ["rows", "expert"], ["out"])],
-        "CumSum",
-        "combines rows",
-    ),
     "a mean by the number of rows": (
         [
             node("Shape", ["rows"], ["s"], end=1),

@@ -52,6 +52,7 @@ from hipgraft.frontends.onnx.legalization.storage import boundary_elements, stor
 from hipgraft.frontends.onnx.legalization.suppression import SUPPRESSION
 from hipgraft.frontends.onnx.legalization.tables import TABLES
 from hipgraft.frontends.onnx.legalization.transposed import TRANSPOSED
+from hipgraft.frontends.onnx.legalization.unique import UNIQUE
 from hipgraft.frontends.onnx.legalization.writer import (
     Refused,
     RefusedNode,
@@ -88,6 +89,7 @@ REWRITES: Registry[Rewrite] = Registry(
     SUPPRESSION,
     TABLES,
     TRANSPOSED,
+    UNIQUE,
     {"Shrink": shrink},
 )
 """The rewrites of operators in ONNX's own domains, by operator."""

@@ -131,6 +131,11 @@ def _along_axis(one: _Checked) -> str:
     return "" if is_apart else "combines rows"
 
 
+def _batches_of_points(one: _Checked) -> str:
+    is_apart = one.attribute("batch_dims", 0) > 0 and one.axes[:2] == [0, 0]
+    return "" if is_apart else "combines rows"
+
+
 def _cumulated(one: _Checked) -> str:
     axis = one.ints(1)
     if axis is None or one.axes[0] is None:
@@ -199,6 +204,7 @@ _CHECKS: dict[str, Callable[[_Checked], str]] = {
     **dict.fromkeys(_OF_BATCHES, _of_batch),
     "CumProd": _cumulated,
     "CumSum": _cumulated,
+    "GatherND": _batches_of_points,
     "Pad": _pad,
     "Slice": _slice,
 }

@@ -99,10 +99,10 @@ def _least(forms: OrderedForms, writer: Writer, found: _Found) -> bool:
     # Rows that are ordered must be the first ones, even if they are all.
     if min(known) < selection.count(selection.coordinates) or not selection.is_prefix:
         selection = forms.orders.prefix(writer, selection, 0, min(known))
-    keeps = node.op_type == "Min" or bool(writer.attribute("keepdims", 1))
-    shape = next(iter(found.values())).array if node.op_type == "Min" else np.zeros((1,) * keeps)
-    least = np.full(np.shape(shape), selection.rows, np.int64)
-    forms.keep(node.output[0], Extents(selection, least))
+    rank = max(np.ndim(one.array) for one in found.values() if isinstance(one, Extents))
+    if node.op_type == "ReduceMin":
+        rank = int(writer.attribute("keepdims", 1))
+    forms.keep(node.output[0], Extents(selection, np.full([1] * rank, selection.rows, np.int64)))
     return True
 
 
@@ -177,10 +177,10 @@ def _gather(forms: OrderedForms, writer: Writer, data: Rows, found: _Found) -> b
 
 def _gather_points(forms: OrderedForms, writer: Writer, data: Rows, found: _Found) -> bool:
     index, selection = found.get(1), data.selection
-    if data.axis or not isinstance(index, Rows):
+    if data.axis or not isinstance(index, Rows) or writer.attribute("batch_dims", 0):
         return False
     depth = index.shape[-1]
-    if writer.attribute("batch_dims", 0) or index.axis == len(index.shape) - 1:
+    if index.axis == len(index.shape) - 1:
         raise Refused(f"combines rows{DEPENDS}")
     extents = np.array(selection.sized(data.shape[:depth], selection.coordinates), np.int64)
     at = writer.cast(index.write(writer, index.selection.coordinates), TensorProto.INT64)
@@ -221,6 +221,22 @@ def _top(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> bool:
             forms.keep_rows(writer, result, chosen, shape, kind, index)
         else:
             writer.result(result, index)
+    return True
+
+
+def _cumulate(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> bool:
+    axis = writer.graph.constants.get(writer.node.input[1])
+    if axis is None or int(axis.reshape(-1)[0]) % len(one.shape) != one.axis:
+        return False
+    exists = along(writer, forms.orders.exists(writer, one.selection), one)
+    neutral_one = writer.like(
+        writer.node.op_type == "CumProd", writer.element(writer.node.input[0])
+    )
+    rows = writer.op("Where", exists, forms.orders.ordered(writer, one), neutral_one)
+    sums = writer.op(writer.node.op_type, rows, writer.node.input[1], **writer.attributes())
+    if not one.selection.is_prefix:
+        sums = writer.op("Gather", sums, forms.orders.numbers(writer, one.selection), axis=one.axis)
+    forms.result(writer, sums, one, one.selection)
     return True
 
 
@@ -265,30 +281,37 @@ def _reshape(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> b
 
 
 def _pad(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> bool:
-    """Pads rows to a known number, as for `pad(rows, (0, 0, 0, k - rows.shape[0]))`."""
+    """Adds rows: some, or as many as `pad(rows, (0, 0, 0, k - rows.shape[0]))` adds."""
     amounts, rank = found.get(1), len(one.shape)
-    if not isinstance(amounts, Extents) or writer.attribute("mode", "constant") != "constant":
+    known = writer.graph.constants.get(writer.node.input[1])
+    numbers = amounts.array if isinstance(amounts, Extents) else known
+    if numbers is None or writer.attribute("mode", "constant") != "constant":
         return False
     axes = [axis % rank for axis in writer.ints(3)] if writer.has_input(3) else list(range(rank))
-    numbers = [int(number) for number in amounts.array.reshape(-1)]
-    ends = dict(zip(axes, zip(numbers, numbers[len(axes) :], strict=False), strict=True))
-    before, after = ends.pop(one.axis, (0, 0))
-    rows = forms.orders.in_rows_of(one.selection, amounts.selection)
-    if rows is None or before or any(any(pair) for pair in ends.values()):
-        raise Refused(f"pads rows{DEPENDS}, in another form")
-    length = rows + after
-    if not 0 < length < _MOST_EXTENT:
-        raise Refused(f"pads rows{DEPENDS}, to a number that depends on values")
+    pairs = [(int(first), int(last)) for first, last in numbers.reshape(2, -1).T]
+    if any(any(pair) for axis, pair in zip(axes, pairs, strict=True) if axis != one.axis):
+        return False
+    before, after = dict(zip(axes, pairs, strict=True)).get(one.axis, (0, 0))
     value = writer.node.input[2] if writer.has_input(2) else writer.zero(writer.node.input[0])
     exists = along(writer, forms.orders.exists(writer, one.selection), one)
     whole = writer.op("Where", exists, forms.orders.ordered(writer, one), value)
+    if amounts is None:
+        if min(before, after) < 0:
+            return False
+        selection = forms.orders.extended(writer, one.selection, before + after)
+        first, last = ([n * (axis == one.axis) for axis in range(rank)] for n in (before, after))
+        padded = writer.pad(whole, first, last, writer.reshape(value, []))
+        forms.result(writer, padded, one, selection)
+        return True
+    rows = forms.orders.in_rows_of(one.selection, amounts.selection)
+    length = rows + after if rows else 0
+    if before or not 0 < length < _MOST_EXTENT:
+        raise Refused(f"pads rows{DEPENDS}, to a number that depends on values")
     size = one.selection.count(one.selection.coordinates)
-    if size > length:
-        whole = writer.slice(whole, one.axis, 0, length)
-    elif size < length:
+    if size < length:
         more = [(length - size) * (axis == one.axis) for axis in range(rank)]
         whole = writer.pad(whole, [0] * rank, more, writer.reshape(value, []))
-    writer.result(whole)
+    writer.result(writer.slice(whole, one.axis, 0, length) if size > length else whole)
     return True
 
 
@@ -330,10 +353,15 @@ def _suppress(forms: OrderedForms, writer: Writer, boxes: Rows, found: _Found) -
     shape = selection.sized(scores.shape, selection.coordinates)
     # Boxes of several classes are ordered by class, not by score.
     is_one = math.prod(shape[:2]) == 1
-    operands = [orders.ordered(writer, one) for one in (boxes, scores)]
-    exist = orders.exists(writer, selection)
     limit = forms.most_read(name) if is_one else None
-    table, mask, rows = suppressed(writer, *operands, shape, exist, limit)
+    table, mask, rows = suppressed(
+        writer,
+        orders.ordered(writer, boxes),
+        orders.ordered(writer, scores),
+        shape,
+        orders.exists(writer, selection),
+        limit,
+    )
     if not mask:
         raise Refused("that selects no boxes is not supported")
     chosen = orders.selection(selection, (rows,), mask, is_prefix=is_one)
@@ -345,6 +373,8 @@ _OF_EXTENTS = {"Min": _least, "Range": _range, "ReduceMin": _least}
 _FORMS = {
     "Compress": _compress,
     "Concat": _concat,
+    "CumProd": _cumulate,
+    "CumSum": _cumulate,
     "Gather": _gather,
     "GatherND": _gather_points,
     "NonMaxSuppression": _suppress,

@@ -32,6 +32,7 @@ class RowOrders:
         self._positions: dict[Selection, str] = {}
         self._prefixes: dict[tuple[Selection, int, int], Selection] = {}
         self._merged: dict[tuple[Selection, int], Selection] = {}
+        self._extended: dict[tuple[Selection, int], Selection] = {}
         self._chosen: dict[int, Selection] = {}
         self._origins: dict[Selection, tuple[Selection, int]] = {}
 
@@ -99,6 +100,16 @@ class RowOrders:
             mask = writer.op("Less", writer.const(np.arange(size)), left)
             self._prefixes[key] = self.selection(selection, (size,), mask, is_prefix=True)
         return self._prefixes[key]
+
+    def extended(self, writer: Writer, selection: Selection, more: int) -> Selection:
+        """Returns the selection of the ordered rows and of `more` others."""
+        key = (selection, more)
+        if key not in self._extended:
+            size = selection.count(selection.coordinates) + more
+            total = writer.op("Add", self.count(writer, selection), writer.like_int(more))
+            mask = writer.op("Less", writer.const(np.arange(size)), total)
+            self._extended[key] = self.selection(selection, (size,), mask, is_prefix=True)
+        return self._extended[key]
 
     def merged(self, writer: Writer, selection: Selection, times: int) -> Selection:
         """Returns the selection of `times` rows for each row."""
