@@ -14,64 +14,53 @@ _THRESHOLD = 4  # the index of the input with the score threshold
 
 
 class _Boxes:
-    """Boxes of each class: their bounds [batch, class, box].
+    """Bounds of boxes [batch, 1, box]: least y and x, largest y and x, and the area."""
 
-    Attributes:
-        lower: least y and x.
-        upper: largest y and x.
-        area: area of each box.
-    """
-
-    def __init__(self, writer: Writer, boxes: str, shape: list[int]):
-        batches, _, count = shape
-        self._writer = writer
+    def __init__(self, writer: Writer, boxes: str, batches: int, count: int):
+        self._writer, self._batches, self._count = writer, batches, count
         planes = [
-            self._of_classes(writer.take(boxes, 2, [index]), [batches, 1, count], shape)
+            writer.reshape(writer.take(boxes, 2, [index]), [batches, 1, count])
             for index in range(_BOX)
         ]
         if writer.attribute("center_point_box", 0):
             x, y, width, height = planes
             sides = [(y, height), (x, width)]
             halves = [(one, writer.op("Div", two, writer.like(2, _FLOAT))) for one, two in sides]
-            self.lower = [writer.op("Sub", *pair) for pair in halves]
-            self.upper = [writer.op("Add", *pair) for pair in halves]
+            lower = [writer.op("Sub", *pair) for pair in halves]
+            upper = [writer.op("Add", *pair) for pair in halves]
         else:
             ends = [(planes[index], planes[index + 2]) for index in (0, 1)]
-            self.lower = [writer.op("Min", *pair) for pair in ends]
-            self.upper = [writer.op("Max", *pair) for pair in ends]
-        self.area = self._extent(self.lower, self.upper)
-
-    def _of_classes(self, plane: str, flat: list[int], shape: list[int]) -> str:
-        whole = self._writer.const(shape, np.int64)
-        return self._writer.op("Expand", self._writer.reshape(plane, flat), whole)
-
-    def _extent(self, lower: list[str], upper: list[str]) -> str:
-        sides = [self._writer.op("Sub", *pair) for pair in zip(upper, lower, strict=True)]
-        return self._writer.op("Mul", *sides)
+            lower = [writer.op("Min", *pair) for pair in ends]
+            upper = [writer.op("Max", *pair) for pair in ends]
+        extents = [writer.op("Sub", *pair) for pair in zip(upper, lower, strict=True)]
+        self._bounds = [*lower, *upper, writer.op("Mul", *extents)]
+        lines = [writer.reshape(one, [batches * count, 1]) for one in self._bounds]
+        self._table = writer.op("Concat", *lines, axis=1)
 
     def overlapping(self, index: str, threshold: str) -> str:
-        """Writes which boxes overlap those at `index` [batch, class, 1] by more than a share."""
+        """Writes which boxes overlap those at `index` [batch, class, 1] by more than a share.
+
+        Boxes without an area overlap none, as the share is 0 or no number.
+        """
         writer = self._writer
-
-        def picked(bound: str) -> str:
-            return writer.op("GatherElements", bound, index, axis=2)
-
+        if self._batches > 1:
+            first = np.arange(self._batches).reshape(-1, 1, 1) * self._count
+            index = writer.op("Add", index, writer.const(first))
+        rows = writer.op("Gather", self._table, index, axis=0)  # [batch, class, 1, bound]
+        chosen = [
+            writer.op("Gather", rows, writer.like_int(n), axis=3) for n in range(len(self._bounds))
+        ]
+        lower = [writer.op("Max", self._bounds[n], chosen[n]) for n in (0, 1)]
+        upper = [writer.op("Min", self._bounds[n], chosen[n]) for n in (2, 3)]
         zero = writer.like(0, _FLOAT)
-        lower = [writer.op("Max", one, picked(one)) for one in self.lower]
-        upper = [writer.op("Min", one, picked(one)) for one in self.upper]
         sides = [
             writer.op("Max", writer.op("Sub", *pair), zero)
             for pair in zip(upper, lower, strict=True)
         ]
         common = writer.op("Mul", *sides)
-        union = writer.op("Sub", writer.op("Add", self.area, picked(self.area)), common)
-        conditions = [
-            writer.op("Greater", one, zero) for one in (common, self.area, picked(self.area), union)
-        ]
-        result = writer.op("Greater", writer.op("Div", common, union), threshold)
-        for condition in conditions:
-            result = writer.op("And", result, condition)
-        return result
+        areas = writer.op("Add", self._bounds[4], chosen[4])
+        share = writer.op("Div", common, writer.op("Sub", areas, common))
+        return writer.op("Greater", share, threshold)
 
 
 def _non_max_suppression(writer: Writer) -> None:
@@ -118,36 +107,33 @@ def suppressed(
     rows = batches * classes * steps
     if not rows:
         return writer.const(np.zeros((0, 3), np.int64)), "", 0
-    bounds = _Boxes(writer, boxes, shape)
+    bounds = _Boxes(writer, boxes, batches, count)
     positions = writer.const(np.arange(count).reshape(1, 1, count))
+    gone, least = writer.like(-np.inf, _FLOAT), writer.like(np.finfo(np.float32).min, _FLOAT)
+    # The scores of boxes that are gone are less than all others.
+    left = writer.op("Max", writer.cast(scores, _FLOAT), least)
     if writer.has_input(_THRESHOLD):
-        left = writer.op("Greater", scores, _scalar(writer, _THRESHOLD, 0, _FLOAT))
-    else:
-        left = writer.const(np.ones(shape, np.bool_))
+        is_good = writer.op("Greater", scores, _scalar(writer, _THRESHOLD, 0, _FLOAT))
+        left = writer.op("Where", is_good, left, gone)
     if valid:
-        left = writer.op("And", left, valid)
-    least = writer.like(-np.inf, _FLOAT)
+        left = writer.op("Where", valid, left, gone)
+    overlap = _scalar(writer, 3, 0, _FLOAT)
     picks: list[str] = []
-    taken: list[str] = []
+    bests: list[str] = []
     for step in range(steps):
-        flags = writer.cast(left, TensorProto.INT32)
-        exists = writer.cast(writer.reduce("ReduceMax", flags, [2]), TensorProto.BOOL)
-        rest = writer.op("Where", left, scores, least)
-        best = writer.op("ArgMax", rest, axis=2, keepdims=1)
-        # Scores may be the least number, too.
-        is_left = writer.op("GatherElements", left, best, axis=2)
-        first = writer.op("ArgMax", flags, axis=2, keepdims=1)
-        best = writer.op("Where", is_left, best, first)
-        is_wanted = writer.op("Less", writer.like_int(step), most)
-        picks.append(best)
-        taken.append(writer.op("And", exists, is_wanted))
-        overlaps = bounds.overlapping(best, _scalar(writer, 3, 0, _FLOAT))
-        gone = writer.op("Or", overlaps, writer.op("Equal", positions, best))
-        left = writer.op("And", left, writer.op("Not", gone))
+        picks.append(writer.op("ArgMax", left, axis=2, keepdims=1))
+        bests.append(writer.op("GatherElements", left, picks[-1], axis=2))
+        if step + 1 < steps:
+            is_gone = writer.op("Equal", positions, picks[-1])
+            is_gone = writer.op("Or", is_gone, bounds.overlapping(picks[-1], overlap))
+            left = writer.op("Where", is_gone, gone, left)
+    numbers = writer.const(np.arange(steps).reshape(1, 1, steps))
+    taken = writer.op("Greater", writer.op("Concat", *bests, axis=2), gone)
+    taken = writer.op("And", taken, writer.op("Less", numbers, most))
     grid = np.indices((batches, classes, steps)).reshape(3, rows)
     named = [writer.const(one.reshape(rows, 1)) for one in grid[:2]]
     chosen = writer.reshape(writer.op("Concat", *picks, axis=2), [rows, 1])
-    mask = writer.reshape(writer.op("Concat", *taken, axis=2), [rows])
+    mask = writer.reshape(taken, [rows])
     return writer.op("Concat", *named, chosen, axis=1), mask, rows
 
 
