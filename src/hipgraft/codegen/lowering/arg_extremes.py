@@ -24,6 +24,7 @@ from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.target import TargetKind
 from hipgraft.dialects.hipdnn import ReductionMode
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.builders import defining_op
 from hipgraft.ir.element_types import bit_width, is_float
 from hipgraft.ir.torch_dialect import shape_and_element
 
@@ -37,6 +38,12 @@ _MOST_PARTS, _SHORTEST_PART = 128, 1 << 10
 _MOST_ITEMS = 1 << 18
 
 _LAST = (1 << 32) - 1
+
+_TRANSPOSES = frozenset({f"torch.aten.{name}" for name in ("permute", "t", "transpose.int")})
+_VIEWS = _TRANSPOSES | {
+    f"torch.aten.{name}"
+    for name in ("select.int", "slice.Tensor", "squeeze", "squeeze.dim", "unsqueeze", "view")
+}
 
 ARG_EXTREMES = {
     "torch.aten.argmax": False,
@@ -66,7 +73,8 @@ def lower_arg_extreme(
     if not 8 <= width <= 32 or x.shape[dim] < _SHORTEST:
         return None
     outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
-    is_shared = inner == 1 and x.shape[dim] >= SHARED_FROM[lowering.target.wavefront_size]
+    is_long = x.shape[dim] >= SHARED_FROM[lowering.target.wavefront_size]
+    is_shared = inner == 1 and is_long and _is_contiguous(x, op.operands[0])
     find = _largest_of_row if is_shared else _largest_apart
     index, key = find(emitter, emitter.viewed(x, (outer, x.shape[dim], inner)), is_least)
 
@@ -77,6 +85,16 @@ def lower_arg_extreme(
     if len(op.results) > 1:
         results.insert(0, emitter.pointwise("extreme", [key], key.shape, x.element, element_of))
     return [emitter.viewed(one, result[0]) for one in results]
+
+
+def _is_contiguous(x: Tensor, value: ir.Value) -> bool:
+    """Whether the last dimension is contiguous in memory: IREE folds transposes into readers."""
+    op = defining_op(value)
+    while op is not None and op.name in _VIEWS:
+        if op.name in _TRANSPOSES:
+            return False
+        op = defining_op(op.operands[0])
+    return x.lies_in(range(x.rank))
 
 
 def _reads_index(op: ir.Operation) -> bool:

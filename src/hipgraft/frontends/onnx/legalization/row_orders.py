@@ -16,6 +16,7 @@ from hipgraft.frontends.onnx.legalization.row_values import DEPENDS, Rows, Selec
 from hipgraft.frontends.onnx.legalization.writer import Refused, Writer
 
 _INT64 = TensorProto.INT64
+_MOST_EXACT = 1 << 24  # sums of ones that f32 holds, which are faster than sums of integers
 
 
 class RowOrders:
@@ -39,8 +40,8 @@ class RowOrders:
     def count(self, writer: Writer, selection: Selection) -> str:
         """Writes the number of rows, a scalar."""
         if selection not in self._counts:
-            flat = writer.cast(writer.reshape(selection.mask, [-1]), _INT64)
-            self._counts[selection] = writer.reduce("ReduceSum", flat, [0], keepdims=False)
+            total = writer.reduce("ReduceSum", _ones(writer, selection), [0], keepdims=False)
+            self._counts[selection] = writer.cast(total, _INT64)
         return self._counts[selection]
 
     def exists(self, writer: Writer, selection: Selection) -> str:
@@ -51,9 +52,8 @@ class RowOrders:
     def numbers(self, writer: Writer, selection: Selection) -> str:
         """Writes the row numbers of all positions, [positions]; any valid one if not selected."""
         if selection not in self._numbers:
-            flat = writer.cast(writer.reshape(selection.mask, [-1]), _INT64)
-            sums = writer.op("CumSum", flat, writer.like_int(0))
-            before = writer.op("Sub", sums, writer.like_int(1))
+            sums = writer.op("CumSum", _ones(writer, selection), writer.like_int(0))
+            before = writer.op("Sub", writer.cast(sums, _INT64), writer.like_int(1))
             self._numbers[selection] = writer.op("Max", before, writer.like_int(0))
         return self._numbers[selection]
 
@@ -145,6 +145,13 @@ class RowOrders:
     ) -> Selection:
         """Returns a new selection."""
         return Selection(origin.node, extents, next(self._primes), mask, is_prefix)
+
+
+def _ones(writer: Writer, selection: Selection) -> str:
+    """Writes 1 for the selected positions and 0 for others, [positions], in a type to sum them."""
+    is_small = selection.count(selection.coordinates) <= _MOST_EXACT
+    flat = writer.reshape(selection.mask, [-1])
+    return writer.cast(flat, TensorProto.FLOAT if is_small else _INT64)
 
 
 def along(writer: Writer, flags: str, one: Rows) -> str:
