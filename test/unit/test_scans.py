@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from benchmark_modules import benchmark
 from emulator import requires_emulator
-from onnx import helper
+from onnx import TensorProto, helper
 from small_onnx import save
 
 import hipgraft
@@ -283,3 +283,21 @@ def test_lanes_of_narrow_wavefronts_do_not_share_short_rows(tmp_path: Path) -> N
 def _filled(path: Path, target: str) -> list[str]:
     module = hipgraft.compile(path, target=target, compile_to="hipdnn-linalg").module
     return re.findall(r"linalg\.fill .* -> tensor<(\S+)>", str(module))
+
+
+@requires_emulator
+def test_transposed_elements(tmp_path: Path) -> None:
+    """Scores of classes, as in YOLO's head: LLVM does not finish compiling keys of such rows."""
+    x = np.random.default_rng(3).uniform(-1, 1, (1, 44, 70)).astype(np.float32)
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["rows"], perm=[0, 2, 1]),
+        helper.make_node("Slice", ["rows", "start", "end", "axis"], ["scores"]),
+        helper.make_node("ArgMax", ["scores"], ["y"], axis=-1, keepdims=0),
+        helper.make_node("ReduceMax", ["scores", "axis"], ["z"], keepdims=0),
+    ]
+    constants = {"start": np.array([4]), "end": np.array([44]), "axis": np.array([2])}
+    results = [("y", TensorProto.INT64), ("z", TensorProto.FLOAT)]
+    path = save(tmp_path / "m.onnx", nodes, {"x": x}, results, constants)
+    index, largest = _run(path, "gfx942", x)
+    np.testing.assert_array_equal(index, np.argmax(x[:, 4:], 1))
+    np.testing.assert_array_equal(largest, x[:, 4:].max(1))
