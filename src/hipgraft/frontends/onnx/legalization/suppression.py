@@ -109,7 +109,7 @@ def suppressed(
         return writer.const(np.zeros((0, 3), np.int64)), "", 0
     bounds = _Boxes(writer, boxes, batches, count)
     positions = writer.const(np.arange(count).reshape(1, 1, count))
-    gone, least = writer.like(-np.inf, _FLOAT), writer.like(np.finfo(np.float32).min, _FLOAT)
+    gone, least = writer.like(-np.inf, _FLOAT), writer.like(float(np.finfo(np.float32).min), _FLOAT)
     # The scores of boxes that are gone are less than all others.
     left = writer.op("Max", writer.cast(scores, _FLOAT), least)
     if writer.has_input(_THRESHOLD):
