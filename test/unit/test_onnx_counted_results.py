@@ -161,3 +161,15 @@ def test_random_rows(start):
         outcomes.append(search.checked(builder, compiles=False))
     assert not [one for one in outcomes if one.startswith("wrong")]
     assert outcomes.count("right") > 9
+
+
+@pytest.mark.parametrize("noted", ["array<i64: 0, 1>", "array<i64: 9, 0, 2>", '"all"'])
+def test_malformed_counts(program, tmp_path, noted):
+    path = tmp_path / "m.mlir"
+    program.save(path)
+    text = path.read_text()
+    start = text.index("hipgraft.row_counts = ") + len("hipgraft.row_counts = ")
+    end = text.index(">", start) + 1
+    path.write_text(text[:start] + noted + text[end:])
+    with pytest.raises(HipgraftError, match="row_counts|result"):
+        hipgraft.compile(path, "cpu").run([X])

@@ -87,10 +87,17 @@ def noted_names(function: ir.Operation) -> list[str]:
 
 
 def noted_row_counts(function: ir.Operation) -> tuple[tuple[int, int, int], ...]:
-    """Returns the results of which only some rows are valid; see `ROW_COUNTS`."""
+    """Returns the results of which only some rows are valid; see `ROW_COUNTS`.
+
+    Raises:
+        HipgraftError: the attribute has another form.
+    """
     if ROW_COUNTS not in function.attributes:
         return ()
-    numbers = list(ir.DenseI64ArrayAttr(function.attributes[ROW_COUNTS]))
+    noted = function.attributes[ROW_COUNTS]
+    numbers = list(ir.DenseI64ArrayAttr(noted)) if isinstance(noted, ir.DenseI64ArrayAttr) else [0]
+    if len(numbers) % 3:
+        raise HipgraftError(f"'{ROW_COUNTS}' is no list of triples of integers")
     return tuple(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True))
 
 
