@@ -179,6 +179,18 @@ const std::vector<Json> &elements(const Json &fields, const char *key) {
   return found ? found->array() : kNone;
 }
 
+// Checks a result of which only some rows are valid: its index, its dimension of rows, and the index
+// of the result that is the number of valid rows.
+void check_row_count(const Json &counted, const std::vector<Tensor> &results) {
+  auto &values = counted.array(3);
+  const Tensor &rows = results[index(values[0], results.size(), "result")];
+  index(values[1], rows.shape.size(), "dimension");
+  const Tensor &count = results[index(values[2], results.size(), "result")];
+  const std::string &type = count.element_type;
+  bool is_wide = type.size() >= 3 && type.compare(type.size() - 3, 3, "i64") == 0;
+  if (!count.shape.empty() || !is_wide) fail(HIPGRAFT_DAMAGED, "a result is no number of rows");
+}
+
 }  // namespace
 
 Variant read_variant(const Json &fields, hipgraft_program &program) {
@@ -200,6 +212,8 @@ Variant read_variant(const Json &fields, hipgraft_program &program) {
   CommandReader reader(program, std::move(sizes));
   for (const Json &command : fields["commands"].array())
     variant.commands.push_back(reader.read(command));
+  for (const Json &counted : elements(fields, "row_counts"))
+    check_row_count(counted, {variant.tensors.begin() + inputs, variant.tensors.end()});
   return variant;
 }
 
