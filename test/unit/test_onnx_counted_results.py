@@ -171,5 +171,5 @@ def test_malformed_counts(program, tmp_path, noted):
     start = text.index("hipgraft.row_counts = ") + len("hipgraft.row_counts = ")
     end = text.index(">", start) + 1
     path.write_text(text[:start] + noted + text[end:])
-    with pytest.raises(HipgraftError, match="row_counts|result"):
+    with pytest.raises(HipgraftError, match=r"row_counts|result"):
         hipgraft.compile(path, "cpu").run([X])

@@ -179,8 +179,8 @@ const std::vector<Json> &elements(const Json &fields, const char *key) {
   return found ? found->array() : kNone;
 }
 
-// Checks a result of which only some rows are valid: its index, its dimension of rows, and the index
-// of the result that is the number of valid rows.
+// Checks a result of which only some rows are valid: its index, its dimension of rows, and the
+// index of the result that is the number of valid rows.
 void check_row_count(const Json &counted, const std::vector<Tensor> &results) {
   auto &values = counted.array(3);
   const Tensor &rows = results[index(values[0], results.size(), "result")];
