@@ -61,8 +61,9 @@ class Builder:
 
     def step(self) -> None:
         """Adds a random step to a random frame."""
-        steps = (self.select, self.compress, self.top, self.cut, self.suppress, self.compute,
-                 self.join, self.split, self.write, self.extend, self.number)  # fmt: skip
+        steps = (self.select, self.compress, self.top, self.sort, self.cut, self.suppress,
+                 self.compute, self.join, self.split, self.write, self.extend,
+                 self.number)  # fmt: skip
         frame = self.rng.choice(self.frames[-3:])
         made = self.rng.choice(steps)(frame)
         self.frames.append(made)
@@ -91,6 +92,13 @@ class Builder:
         least = self.op("ReduceMin", size, keepdims=1)
         largest = self.rng.randrange(2)
         best = self.op("TopK", frame["scores"], least, outputs=2, axis=0, largest=largest)
+        others = {role: name for role, name in frame.items() if role != "scores"}
+        return {**self.take(others, f"{best}:1"), "scores": best}
+
+    def sort(self, frame: Frame) -> Frame:
+        best = self.op(
+            "TopK", frame["scores"], self.op("Shape", frame["scores"]), outputs=2, axis=0
+        )
         others = {role: name for role, name in frame.items() if role != "scores"}
         return {**self.take(others, f"{best}:1"), "scores": best}
 

@@ -301,3 +301,21 @@ def test_transposed_elements(tmp_path: Path) -> None:
     index, largest = _run(path, "gfx942", x)
     np.testing.assert_array_equal(index, np.argmax(x[:, 4:], 1))
     np.testing.assert_array_equal(largest, x[:, 4:].max(1))
+
+
+@requires_emulator
+def test_chosen_of_transposed_elements(tmp_path: Path) -> None:
+    """The transpose reaches the kernel through an operator whose other operand is contiguous."""
+    draw = np.random.default_rng(4)
+    x = draw.uniform(-1, 1, (1, 40, 70)).astype(np.float32)
+    mask = draw.uniform(size=(1, 70, 40)) < 0.5
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["rows"], perm=[0, 2, 1]),
+        helper.make_node("Where", ["mask", "rows", "least"], ["some"]),
+        helper.make_node("ArgMax", ["some"], ["y"], axis=-1, keepdims=0),
+    ]
+    inputs = {"x": x, "mask": mask}
+    constants = {"least": np.float32(-9)}
+    path = save(tmp_path / "m.onnx", nodes, inputs, [("y", TensorProto.INT64)], constants)
+    want = np.where(mask, x.transpose(0, 2, 1), -9).argmax(-1)
+    np.testing.assert_array_equal(_run(path, "gfx942", x, mask)[0], want)

@@ -175,3 +175,9 @@ class Recording:
     commands: tuple[Command, ...]
     variant: str = ""
     row_counts: tuple[tuple[int, int, int], ...] = ()
+
+    @cached_property
+    def model_results(self) -> tuple[int, ...]:
+        """The indices of the model's own results, which are not numbers of rows."""
+        counts = {count for _, _, count in self.row_counts}
+        return tuple(index for index in range(len(self.results)) if index not in counts)

@@ -154,8 +154,9 @@ class Session(Closing):
         A result without a name is called by its index, as "0".
         """
         results = self.run(inputs, outputs)
-        named = list(enumerate(self.variants[0].results))[: len(results)]
-        names = [one.name or str(number) for number, one in named]
+        first = self.variants[0]
+        named = first.model_results if outputs is None else range(len(first.results))
+        names = [first.results[index].name or str(index) for index in named]
         return dict(zip(names, results, strict=True))
 
     def _in_order(self, inputs: Inputs) -> Sequence[Any]:
@@ -306,10 +307,8 @@ class Session(Closing):
 
 
 def _valid_rows(results: list[Any], recording: Recording) -> list[Any]:
-    """Returns the results of the model: valid rows, without the numbers of rows."""
-    counts = {result: (axis, count) for result, axis, count in recording.row_counts}
-    numbers = {count for _, count in counts.values()}
-    for result, (axis, count) in counts.items():
+    """Returns the model's own results; only their valid rows, if not all are."""
+    for result, axis, count in recording.row_counts:
         valid = (slice(None),) * axis + (slice(int(results[count])),)
         results[result] = results[result][valid].copy()
-    return [one for index, one in enumerate(results) if index not in numbers]
+    return [results[index] for index in recording.model_results]

@@ -26,6 +26,7 @@ from hipgraft.dialects.hipdnn import ReductionMode
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.element_types import bit_width, is_float
+from hipgraft.ir.tensors import shape_of
 from hipgraft.ir.torch_dialect import shape_and_element
 
 # Work items compare the elements of shorter rows in less time.
@@ -40,10 +41,7 @@ _MOST_ITEMS = 1 << 18
 _LAST = (1 << 32) - 1
 
 _TRANSPOSES = frozenset({f"torch.aten.{name}" for name in ("permute", "t", "transpose.int")})
-_VIEWS = _TRANSPOSES | {
-    f"torch.aten.{name}"
-    for name in ("select.int", "slice.Tensor", "squeeze", "squeeze.dim", "unsqueeze", "view")
-}
+_SLICES = frozenset({"torch.aten.select.int", "torch.aten.slice.Tensor"})
 
 ARG_EXTREMES = {
     "torch.aten.argmax": False,
@@ -74,7 +72,7 @@ def lower_arg_extreme(
         return None
     outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
     is_long = x.shape[dim] >= SHARED_FROM[lowering.target.wavefront_size]
-    is_shared = inner == 1 and is_long and _is_contiguous(x, op.operands[0])
+    is_shared = inner == 1 and is_long and _is_contiguous(x, op.operands[0], lowering)
     find = _largest_of_row if is_shared else _largest_apart
     index, key = find(emitter, emitter.viewed(x, (outer, x.shape[dim], inner)), is_least)
 
@@ -87,14 +85,36 @@ def lower_arg_extreme(
     return [emitter.viewed(one, result[0]) for one in results]
 
 
-def _is_contiguous(x: Tensor, value: ir.Value) -> bool:
-    """Whether the last dimension is contiguous in memory: IREE folds transposes into readers."""
-    op = defining_op(value)
-    while op is not None and op.name in _VIEWS:
+def _is_contiguous(x: Tensor, value: ir.Value, lowering: Lowering) -> bool:
+    """Whether rows are contiguous in memory, as far as a kernel that reads them may reach.
+
+    IREE folds transposes, slices and pointwise operators into their readers.
+    """
+    seen: set[ir.Value] = set()
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        op, known = defining_op(one), lowering.tensors.get(one)
+        if known is not None and not known.lies_in(range(known.rank)):
+            return False
+        if op is None:
+            continue
         if op.name in _TRANSPOSES:
             return False
-        op = defining_op(op.operands[0])
+        count, is_slice = _size(one), op.name in _SLICES
+        pending += [each for each in op.operands if is_slice or _size(each) == count]
     return x.lies_in(range(x.rank))
+
+
+def _size(value: ir.Value) -> int | None:
+    """Returns the number of elements of a tensor; None for other values."""
+    if isinstance(value.type, ir.RankedTensorType):
+        return math.prod(shape_of(value))
+    found = shape_and_element(value.type)
+    return None if found is None else math.prod(found[0])
 
 
 def _reads_index(op: ir.Operation) -> bool:

@@ -54,6 +54,7 @@ from hipgraft.frontends.onnx.legalization.tables import TABLES
 from hipgraft.frontends.onnx.legalization.transposed import TRANSPOSED
 from hipgraft.frontends.onnx.legalization.unique import UNIQUE
 from hipgraft.frontends.onnx.legalization.writer import (
+    MALFORMED,
     Refused,
     RefusedNode,
     Rewrite,
@@ -234,7 +235,6 @@ def _rewritten(node: NodeProto, graph: GraphInfo, rewrites: Mapping[str, Rewrite
         return None
     except Refused as refused:
         raise RefusedNode(node, str(refused)) from None
-    except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
-        # Inference does not check the rank and the attributes of every operator.
+    except MALFORMED as error:
         raise RefusedNode(node, f"is malformed: {reason(error)}") from None
     return writer

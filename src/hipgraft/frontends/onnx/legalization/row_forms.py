@@ -96,8 +96,7 @@ def _least(forms: OrderedForms, writer: Writer, found: _Found) -> bool:
     known = [number for number in numbers if number != selection.rows]
     if selections or not known or any(not 0 < number < _MOST_EXTENT for number in known):
         return False
-    # Rows that are ordered must be the first ones, even if they are all.
-    if min(known) < selection.count(selection.coordinates) or not selection.is_prefix:
+    if min(known) < selection.count(selection.coordinates):
         selection = forms.orders.prefix(writer, selection, 0, min(known))
     rank = max(np.ndim(one.array) for one in found.values() if isinstance(one, Extents))
     if node.op_type == "ReduceMin":
@@ -205,11 +204,13 @@ def _top(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> bool:
     if isinstance(size, Rows):
         raise Refused(f"combines rows{DEPENDS}")
     last = neutral("max" if writer.attribute("largest", 1) else "min", element)
-    exists = along(writer, forms.orders.exists(writer, one.selection), one)
-    values = forms.orders.ordered(writer, one)
-    values = writer.op("Where", exists, values, writer.const(last))
+    values = forms.orders.filled(writer, one, writer.const(last))
     chosen = size.selection if size else None
+    if size and size.array.reshape(-1).tolist() != [size.selection.rows]:
+        raise Refused(f"computes with a number of rows{DEPENDS}")
     count = chosen.count(chosen.coordinates) if chosen else writer.ints(1)[0]
+    if count > one.selection.count(one.selection.coordinates):
+        raise Refused(f"takes more rows than there are{DEPENDS}")
     attributes = writer.attributes() | {"axis": one.axis}
     sized = writer.const([count], np.int64)
     results = writer.ops("TopK", values, sized, outputs=2, **attributes)
@@ -218,7 +219,8 @@ def _top(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> bool:
     for index, result in enumerate(results[: len(writer.node.output)]):
         kind = TensorProto.INT64 if index else element
         if chosen:
-            forms.keep_rows(writer, result, chosen, shape, kind, index)
+            placed = forms.orders.placed(writer, result, chosen, one.axis)
+            forms.keep_rows(writer, placed, chosen, shape, kind, index)
         else:
             writer.result(result, index)
     return True
@@ -228,14 +230,11 @@ def _cumulate(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> 
     axis = writer.graph.constants.get(writer.node.input[1])
     if axis is None or int(axis.reshape(-1)[0]) % len(one.shape) != one.axis:
         return False
-    exists = along(writer, forms.orders.exists(writer, one.selection), one)
-    neutral_one = writer.like(
-        writer.node.op_type == "CumProd", writer.element(writer.node.input[0])
-    )
-    rows = writer.op("Where", exists, forms.orders.ordered(writer, one), neutral_one)
-    sums = writer.op(writer.node.op_type, rows, writer.node.input[1], **writer.attributes())
-    if not one.selection.is_prefix:
-        sums = writer.op("Gather", sums, forms.orders.numbers(writer, one.selection), axis=one.axis)
+    op, element = writer.node.op_type, writer.element(writer.node.input[0])
+    unit = writer.const(neutral("mul" if op == "CumProd" else "add", element))
+    rows = forms.orders.filled(writer, one, unit)
+    sums = writer.op(op, rows, writer.node.input[1], **writer.attributes())
+    sums = forms.orders.placed(writer, sums, one.selection, one.axis)
     forms.result(writer, sums, one, one.selection)
     return True
 
@@ -293,14 +292,14 @@ def _pad(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> bool:
         return False
     before, after = dict(zip(axes, pairs, strict=True)).get(one.axis, (0, 0))
     value = writer.node.input[2] if writer.has_input(2) else writer.zero(writer.node.input[0])
-    exists = along(writer, forms.orders.exists(writer, one.selection), one)
-    whole = writer.op("Where", exists, forms.orders.ordered(writer, one), value)
+    value = writer.reshape(value, [])
+    whole = forms.orders.filled(writer, one, value)
     if amounts is None:
         if min(before, after) < 0:
             return False
         selection = forms.orders.extended(writer, one.selection, before + after)
         first, last = ([n * (axis == one.axis) for axis in range(rank)] for n in (before, after))
-        padded = writer.pad(whole, first, last, writer.reshape(value, []))
+        padded = writer.pad(whole, first, last, value)
         forms.result(writer, padded, one, selection)
         return True
     rows = forms.orders.in_rows_of(one.selection, amounts.selection)
@@ -310,7 +309,7 @@ def _pad(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> bool:
     size = one.selection.count(one.selection.coordinates)
     if size < length:
         more = [(length - size) * (axis == one.axis) for axis in range(rank)]
-        whole = writer.pad(whole, [0] * rank, more, writer.reshape(value, []))
+        whole = writer.pad(whole, [0] * rank, more, value)
     writer.result(writer.slice(whole, one.axis, 0, length) if size > length else whole)
     return True
 
@@ -334,9 +333,7 @@ def _scatter(forms: OrderedForms, writer: Writer, data: Rows, found: _Found) -> 
     values = updates.write(writer, chosen.coordinates)
     value = writer.op("ScatterElements", longer, at, values, **writer.attributes())
     value = writer.slice(value, axis, 0, size)
-    if not selection.is_prefix:
-        numbers = forms.orders.numbers(writer, selection)
-        value = writer.op("Gather", value, numbers, axis=axis)
+    value = forms.orders.placed(writer, value, selection, axis)
     element = writer.element(writer.node.input[2])
     forms.keep_rows(writer, value, selection, list(data.shape), element)
     return True

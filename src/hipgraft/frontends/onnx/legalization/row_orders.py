@@ -31,9 +31,8 @@ class RowOrders:
         self._counts: dict[Selection, str] = {}
         self._numbers: dict[Selection, str] = {}
         self._positions: dict[Selection, str] = {}
-        self._prefixes: dict[tuple[Selection, int, int], Selection] = {}
+        self._firsts: dict[tuple[Selection, int, int], Selection] = {}
         self._merged: dict[tuple[Selection, int], Selection] = {}
-        self._extended: dict[tuple[Selection, int], Selection] = {}
         self._chosen: dict[int, Selection] = {}
         self._origins: dict[Selection, tuple[Selection, int]] = {}
 
@@ -74,12 +73,16 @@ class RowOrders:
             self._positions[selection] = writer.slice(scattered, 0, 0, count)
         return writer.op("Gather", value, self._positions[selection], axis=one.axis)
 
-    def result(self, writer: Writer, one: Rows) -> None:
-        """Writes a result of the model; the rows after the selected ones are zero."""
-        value = self.ordered(writer, one)
+    def filled(self, writer: Writer, one: Rows, value: str) -> str:
+        """Writes a value of all positions: the selected rows, then `value`, a scalar."""
         exists = along(writer, self.exists(writer, one.selection), one)
-        element = writer.element(writer.node.output[0])
-        writer.result(writer.op("Where", exists, value, writer.like(0, element)))
+        return writer.op("Where", exists, self.ordered(writer, one), value)
+
+    def placed(self, writer: Writer, value: str, selection: Selection, axis: int) -> str:
+        """Writes ordered rows at the positions of the selection."""
+        if selection.is_prefix:
+            return value
+        return writer.op("Gather", value, self.numbers(writer, selection), axis=axis)
 
     def index(self, writer: Writer, at: str, data: Selection) -> str:
         """Writes row numbers, which may count from the end, as valid positions of ordered rows."""
@@ -90,26 +93,25 @@ class RowOrders:
         return writer.op("Min", writer.op("Max", at, writer.like_int(0)), last)
 
     def prefix(self, writer: Writer, selection: Selection, start: int, most: int) -> Selection:
-        """Returns the selection of at most `most` rows from `start`."""
+        """Returns the selection of at most `most` of the ordered rows from `start`."""
         size = min(most, selection.count(selection.coordinates) - start)
         if size <= 0:
             raise Refused(f"cuts rows{DEPENDS}, to none")
-        key = (selection, start, size)
-        if key not in self._prefixes:
-            left = writer.op("Sub", self.count(writer, selection), writer.like_int(start))
-            mask = writer.op("Less", writer.const(np.arange(size)), left)
-            self._prefixes[key] = self.selection(selection, (size,), mask, is_prefix=True)
-        return self._prefixes[key]
+        return self._first(writer, selection, size, -start)
 
     def extended(self, writer: Writer, selection: Selection, more: int) -> Selection:
         """Returns the selection of the ordered rows and of `more` others."""
-        key = (selection, more)
-        if key not in self._extended:
-            size = selection.count(selection.coordinates) + more
+        size = selection.count(selection.coordinates) + more
+        return self._first(writer, selection, size, more)
+
+    def _first(self, writer: Writer, selection: Selection, size: int, more: int) -> Selection:
+        """Returns the selection of as many of `size` positions as there are rows, and `more`."""
+        key = (selection, size, more)
+        if key not in self._firsts:
             total = writer.op("Add", self.count(writer, selection), writer.like_int(more))
             mask = writer.op("Less", writer.const(np.arange(size)), total)
-            self._extended[key] = self.selection(selection, (size,), mask, is_prefix=True)
-        return self._extended[key]
+            self._firsts[key] = self.selection(selection, (size,), mask, is_prefix=True)
+        return self._firsts[key]
 
     def merged(self, writer: Writer, selection: Selection, times: int) -> Selection:
         """Returns the selection of `times` rows for each row."""

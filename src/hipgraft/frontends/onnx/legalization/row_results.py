@@ -48,9 +48,10 @@ def write_results(
             raise RefusedNode(origin, "is not supported: the shape of its result depends on values")
         node = helper.make_node("Identity", [result.name], [result.name], name=origin.name)
         writer = Writer(node, graph)
-        orders.result(writer, dataclasses.replace(one, name=inner.get(one.name, one.name)))
+        one = dataclasses.replace(one, name=inner.get(one.name, one.name))
         shape = selection.sized(one.shape, selection.coordinates)
         element = writer.element(result.name)
+        writer.result(orders.filled(writer, one, writer.like(0, element)))
         result.type.CopyFrom(helper.make_tensor_type_proto(element, shape))
         if selection not in counts:
             counts[selection] = len(model.graph.output)

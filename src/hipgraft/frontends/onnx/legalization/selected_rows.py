@@ -47,6 +47,7 @@ from hipgraft.frontends.onnx.legalization.row_values import (
     stretched,
 )
 from hipgraft.frontends.onnx.legalization.writer import (
+    MALFORMED,
     Refused,
     RefusedNode,
     Writer,
@@ -54,6 +55,7 @@ from hipgraft.frontends.onnx.legalization.writer import (
 )
 from hipgraft.frontends.onnx.order import makers_of, names_read
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.foreign_data import reason
 
 _MOST_KNOWN = 1 << 22  # elements of a value that is computed while the model is read
 
@@ -201,20 +203,14 @@ class _Rewriter:
             counted = self._counted(node.input[index])
             found |= {index: counted} if counted else {}
         try:
-            if self._forms.rewrite(writer, found):
-                return
-        except Refused as refused:
-            raise RefusedNode(node, str(refused)) from None
-        is_sum = node.op_type == "Add" and all(isinstance(one, Extents) for one in found.values())
-        is_one = len({one.selection for one in found.values()}) == 1
-        if not is_one and not is_sum and not _joins(writer, found):
-            raise RefusedNode(node, "combines rows that more than one 'NonZero' selects")
-        try:
-            self._rewrite_with(writer, found)
+            if not self._forms.rewrite(writer, found):
+                self._rewrite_with(writer, found)
         except Declined as declined:
             raise RefusedNode(node, f"reads rows{DEPENDS}: {declined.reason}") from None
         except Refused as refused:
             raise RefusedNode(node, str(refused)) from None
+        except MALFORMED as error:
+            raise RefusedNode(node, f"is malformed: {reason(error)}") from None
 
     def _resolved(self, name: str) -> _Found:
         """Returns a value's known form; a sum of row counts becomes the count of joined rows."""
@@ -249,6 +245,10 @@ class _Rewriter:
 
     def _rewrite_with(self, writer: Writer, found: Mapping[int, _Found]) -> None:
         node = writer.node
+        is_sum = node.op_type == "Add" and all(isinstance(one, Extents) for one in found.values())
+        is_one = len({one.selection for one in found.values()}) == 1
+        if not is_one and not is_sum and not _joins(writer, found):
+            raise Refused("combines rows that more than one 'NonZero' selects")
         rows = {index: one for index, one in found.items() if isinstance(one, Rows)}
         if node.op_type == "Shape":
             self._extents_of(writer, found[0])

@@ -18,6 +18,10 @@ FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProt
 """The types of floats that are computed as such."""
 
 
+MALFORMED = (ValueError, IndexError, TypeError, ZeroDivisionError)
+"""What rewrites raise for ranks and attributes that inference does not check."""
+
+
 class Refused(Exception):
     """A node's form has no correct lowering; the message completes its name.
 
