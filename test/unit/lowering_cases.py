@@ -15,6 +15,7 @@ import pytest
 from emulator import run_kernel
 
 from hipgraft.codegen.iree.session import get_session
+from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.plan import Plan
@@ -270,11 +271,14 @@ class _Program:
         return [_read(view, element) for view, element in zip(views, case.elements, strict=True)]
 
 
-def run_case(case: Case) -> list[Array]:
-    """Returns what a case computes on the CPU, or as code for its GPU on the emulator."""
+def run_case(case: Case, kernel: Kernel | None = None) -> list[Array]:
+    """Returns what a case computes on the CPU, or as code for its GPU on the emulator.
+
+    The code is compiled in this process unless a kernel for the GPU is given.
+    """
     if case.target == "cpu":
         return Results([case])[case.name]
-    kernel = compile_text(lower_case(case), Target.parse(case.target))
+    kernel = kernel or compile_text(lower_case(case), Target.parse(case.target))
     operands = [_to_memory(value) for value in case.inputs]
     forms = list(zip(map(np.shape, case.expected), case.elements, strict=True))
     sizes = [

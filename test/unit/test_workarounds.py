@@ -5,6 +5,7 @@ If the compiler no longer has a fault, the test says which workaround to remove.
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -536,6 +537,38 @@ def test_crash_on_buffer_pointers() -> None:
         ((_, compiled),) = workers.run([job], lambda *_: None)
     assert "SIGSEGV" in str(failed.error), "remove the workaround buffer-pointers"
     assert compiled.kernel is not None
+
+
+@pytest.mark.slow
+@requires_emulator
+@pytest.mark.parametrize("batch", [(2,), (2, 2)])
+def test_products_of_three_rows_stored_by_columns(batch: tuple[int, ...]) -> None:
+    """The compiler crashes and is started again, or the product is materialized."""
+    case = three_rows(batch)
+    flags = Target.parse("gfx942").default_flags
+    with closing(ProcessWorkers(1)) as workers, without(WORKAROUNDS["batched-rows"]):
+        job = Job("three", "gfx942", flags, lower_case(case))
+        with without(WORKAROUNDS["buffer-pointers"]):
+            ((_, failed),) = workers.run([job], lambda *_: None)
+        ((_, compiled),) = workers.run([job], lambda *_: None)
+    assert "SIGSEGV" in str(failed.error), "remove `crashes_transposed`"
+    assert compiled.kernel is not None
+    # The emulator checks the bounds of loads.
+    case.check(run_case(case, compiled.kernel))
+    case.check(run_case(case))
+
+
+def three_rows(batch: tuple[int, ...]) -> Case:
+    case = matmul_case("three", (*batch, 3, 8), (*batch, 8, 5))
+    shape = case.expected[0].shape
+    outer = [math.prod(shape[dim + 1 :]) for dim in range(len(batch))]
+    return replace(
+        case,
+        target="gfx942",
+        layouts=case.layouts | {"result_strides": [(*outer, 1, 3)]},
+        expected=[np.swapaxes(case.expected[0], -1, -2)],
+        logical_results=[shape],
+    )
 
 
 @requires_emulator

@@ -9,15 +9,17 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 
 BUFFER_POINTERS = Workaround(
     name="buffer-pointers",
-    fault="LLVM's pass `amdgpu-lower-buffer-fat-pointers` ends the process (SIGSEGV) on some "
-    "kernels, such as a product whose factors are parts of one buffer of intermediate results.",
+    fault="After loop strength reduction, LLVM's pass `amdgpu-lower-buffer-fat-pointers` does not "
+    "end its recursion and the process ends (SIGSEGV) on some kernels, such as a product whose "
+    "factors are parts of one buffer of intermediate results.",
     effect=Effect.CRASH,
     targets="AMDGPU",
-    remedy="If the compiler ends with SIGSEGV, it is started again with "
-    "`--iree-rocdl-enable-buffer-instructions=false`.",
+    remedy="If the compiler ends with SIGSEGV, it is started again with `--disable-lsr`. Without "
+    "buffer instructions (`--iree-rocdl-enable-buffer-instructions=false`) it does not crash "
+    "either, but kernels rely on them to check the bounds of loads whose masks were lost.",
 )
 
-_OFF = "--iree-rocdl-enable-buffer-instructions=false"
+_OFF = "--disable-lsr"
 
 
 def flags_after_crash(target: str, flags: Sequence[str], reason: str) -> tuple[str, ...]:

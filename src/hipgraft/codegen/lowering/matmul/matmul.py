@@ -27,7 +27,11 @@ from hipgraft.codegen.lowering.matmul.scalar_tiles import (
 from hipgraft.codegen.lowering.matmul.split import multiply_in_parts, parts_of_row
 from hipgraft.codegen.products import sharing_rows
 from hipgraft.codegen.target import Target, TargetKind
-from hipgraft.codegen.workarounds.batched_rows import batch_of, has_innermost_rows
+from hipgraft.codegen.workarounds.batched_rows import (
+    batch_of,
+    crashes_transposed,
+    has_innermost_rows,
+)
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
 from hipgraft.codegen.workarounds.few_rows import SPARSE_ROWS, TILE_ROWS, rows_to_add
 from hipgraft.codegen.workarounds.unmasked_rows import with_whole_depth
@@ -222,10 +226,13 @@ def _is_row_of_columns(target: Target, a: Tensor, b: Tensor) -> bool:
 def multiply_whole(
     lowering: Lowering, a: Tensor, b: Tensor, shape: Sequence[int], accumulator: str
 ) -> Tensor:
-    """Emits `a · b` like `multiply`, with K padded if the target needs that."""
+    """Emits `a · b` like `multiply`, with K padded or the result materialized if necessary."""
     emitter, more = lowering.emitter, depth_to_add(lowering.target, b)
     if not more:
-        return multiply(emitter, a, b, shape, accumulator)
+        product = multiply(emitter, a, b, shape, accumulator)
+        is_transposed = any(list(order) != sorted(order) for order in lowering.orders.values())
+        is_apart = is_transposed and crashes_transposed(lowering.target, a, b)
+        return emitter.barrier(product) if is_apart else product
     deep = resized(emitter, a, a.rank - 1, more), resized(emitter, b, b.rank - 2, more)
     return multiply(emitter, *deep, shape, accumulator)
 
