@@ -57,6 +57,7 @@ KINDS = (
     "pytorchcv_models",
     "vit_pytorch_models",
     "package_images",
+    "package_layers",
     "package_restoration",
     "torchvision_detectors",
     "package_sequences",

@@ -63,7 +63,7 @@ class Builder:
         """Adds a random step to a random frame."""
         steps = (self.select, self.compress, self.top, self.sort, self.cut, self.suppress,
                  self.compute, self.join, self.split, self.write, self.extend,
-                 self.number)  # fmt: skip
+                 self.number, self.columns, self.scale)  # fmt: skip
         frame = self.rng.choice(self.frames[-3:])
         made = self.rng.choice(steps)(frame)
         self.frames.append(made)
@@ -130,6 +130,29 @@ class Builder:
             "scores": self.op("Sub", frame["scores"], self.op("Mul", sums, two)),
             "labels": self.op("Add", frame["labels"], self.const(1, scalar=True)),
         }
+
+    def columns(self, frame: Frame) -> Frame:
+        """Writes some columns of all boxes."""
+        chosen = self.rng.sample(range(4), self.rng.choice([1, 2, 4]))
+        count = self.op("Shape", frame["scores"])
+        rows = self.op("Range", self.const(0, scalar=True), self.op("Squeeze", count),
+                       self.const(1, scalar=True))  # fmt: skip
+        places = self.op("Concat", count, self.const(len(chosen)), axis=0)
+        parts = [self.op("Expand", self.op("Unsqueeze", rows, self.const(1)), places),
+                 self.op("Expand", self.const(*chosen), places)]  # fmt: skip
+        parts = [self.op("Unsqueeze", part, self.const(2)) for part in parts]
+        scores = self.op("Expand", self.op("Unsqueeze", frame["scores"], self.const(1)), places)
+        index = self.op("Concat", *parts, axis=-1)
+        return {**frame, "boxes": self.op("ScatterND", frame["boxes"], index, scores)}
+
+    def count(self, frame: Frame) -> str:
+        """Returns the number of rows."""
+        return self.op("Gather", self.op("Shape", frame["scores"]), self.const(0, scalar=True))
+
+    def scale(self, frame: Frame) -> Frame:
+        """Divides scores by the number of rows."""
+        count = self.op("Cast", self.count(frame), to=TensorProto.FLOAT)
+        return {**frame, "scores": self.op("Div", frame["scores"], count)}
 
     def join(self, frame: Frame) -> Frame:
         other = self.rng.choice(self.frames)
@@ -200,6 +223,14 @@ class Builder:
         if self.rng.random() < 0.4:
             kind = TensorProto.FLOAT
             results.append(helper.make_tensor_value_info(self.padded(last[0]), kind, ["k"]))
+        if self.rng.random() < 0.4:
+            kind, element = self.rng.choice(
+                [(TensorProto.INT64, np.int64), (TensorProto.INT32, np.int32)]
+            )
+            count = self.op("Cast", self.count(last[0]), to=kind)
+            op = self.rng.choice(["Add", "Mul", "Sub"])
+            count = self.op(op, count, self.const(2, scalar=True, element=element))
+            results.append(helper.make_tensor_value_info(count, kind, []))
         graph = helper.make_graph(self.nodes, "g", inputs, results, self.constants)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 

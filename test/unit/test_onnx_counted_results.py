@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 from benchmark_modules import benchmark
-from onnx import helper
+from onnx import TensorProto, helper
 from small_onnx import F32, I64, check, save
 
 import hipgraft
@@ -51,6 +51,52 @@ def test_the_last_selected_row(tmp_path):
     ]
     constants = {"least": np.float32(0.6), "number": np.array(-1)}
     inputs = {"boxes": BOXES, "scores": SCORES[::-1].copy()}
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("y", F32)], constants), inputs)
+
+
+@pytest.mark.parametrize("values", [X, np.abs(X), -np.abs(X)])
+def test_the_number_of_selected_elements(tmp_path, values):
+    """As detectors return the number of boxes of each image."""
+    nodes = [
+        node("Greater", ["x", "zero"], ["mask"]),
+        node("NonZero", ["mask"], ["places"], name="select"),
+        node("Shape", ["places"], ["extents"]),
+        node("Cast", ["extents"], ["numbers"], to=TensorProto.INT32),
+        node("Add", ["numbers", "numbers"], ["twice"]),
+    ]
+    results = [("extents", I64), ("twice", TensorProto.INT32)]
+    path = save(tmp_path / "m.onnx", nodes, {"x": X}, results, {"zero": np.float32(0)})
+    check(path, {"x": values})
+
+
+def test_columns_of_selected_rows(tmp_path):
+    """As PyTorch exports `rows[:, 2:] = rows[:, :2]`."""
+    nodes = [
+        node("Greater", ["scores", "least"], ["mask"]),
+        node("Compress", ["boxes", "mask"], ["rows"], axis=0),
+        node("Gather", ["rows", "first"], ["corners"], axis=1),
+        node("Shape", ["rows"], ["count"], end=1),
+        node("Squeeze", ["count"], ["end"]),
+        node("Range", ["zero", "end", "one"], ["numbers"]),
+        node("Unsqueeze", ["numbers", "at_1"], ["line"]),
+        node("Shape", ["corners"], ["extents"]),
+        node("Expand", ["line", "extents"], ["row"]),
+        node("Expand", ["last", "extents"], ["column"]),
+        node("Unsqueeze", ["row", "at_2"], ["row_at"]),
+        node("Unsqueeze", ["column", "at_2"], ["column_at"]),
+        node("Concat", ["row_at", "column_at"], ["index"], axis=-1),
+        node("ScatterND", ["rows", "index", "corners"], ["y"]),
+    ]
+    constants = {
+        "least": np.float32(0.4),
+        "first": np.array([0, 1]),
+        "last": np.array([2, -1]),
+        "zero": np.array(0),
+        "one": np.array(1),
+        "at_1": np.array([1]),
+        "at_2": np.array([2]),
+    }
+    inputs = {"boxes": BOXES, "scores": SCORES}
     check(save(tmp_path / "m.onnx", nodes, inputs, [("y", F32)], constants), inputs)
 
 

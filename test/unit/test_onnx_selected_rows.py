@@ -331,15 +331,6 @@ REFUSED = {
         "MatMul",
         "combines pairs of rows",
     ),
-    "a mean by the number of rows": (
-        [
-            node("Shape", ["rows"], ["s"], end=1),
-            node("Cast", ["s"], ["n"], to=TensorProto.FLOAT),
-            node("Div", ["rows", "n"], ["out"]),
-        ],
-        "Cast",
-        "computes with a number of rows",
-    ),
     "rows in reverse": (
         [node("Slice", ["rows", "minus", "least", "columns", "minus"], ["out"])],
         "Slice",
@@ -353,24 +344,6 @@ REFUSED = {
         "Reshape",
         "combines rows",
     ),
-    "whether there are any rows": (
-        [
-            node("Shape", ["rows"], ["s"], end=1),
-            node("Cast", ["s"], ["some"], saturate=1, to=TensorProto.BOOL),
-            node("Where", ["some", "rows", "w1"], ["out"]),
-        ],
-        "Cast",
-        "computes with a number of rows",
-    ),
-    "a number of rows that a selection depends on": (
-        [
-            node("Shape", ["rows"], ["s"], end=1),
-            node("Equal", ["s", "one"], ["single"]),
-            node("Where", ["single", "rows", "w1"], ["out"]),
-        ],
-        "Equal",
-        "computes with a number of rows",
-    ),
     "one row more than there are": (
         [
             node("Shape", ["rows"], ["s"], end=1),
@@ -381,6 +354,38 @@ REFUSED = {
         "combines rows",
     ),
 }  # fmt: skip
+
+
+COUNTED = {
+    "a mean by the number of rows": [
+        node("Shape", ["rows"], ["s"], end=1),
+        node("Cast", ["s"], ["n"], to=TensorProto.FLOAT),
+        node("Div", ["rows", "n"], ["out"]),
+    ],
+    "whether there are any rows": [
+        node("Shape", ["rows"], ["s"], end=1),
+        node("Cast", ["s"], ["some"], saturate=1, to=TensorProto.BOOL),
+        node("Where", ["some", "rows", "w1"], ["out"]),
+    ],
+    "a number of rows that a selection depends on": [
+        node("Shape", ["rows"], ["s"], end=1),
+        node("Equal", ["s", "one"], ["single"]),
+        node("Where", ["single", "rows", "w1"], ["out"]),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("form", COUNTED)
+def test_the_number_of_rows_is_a_value(tmp_path, form, choice):
+    nodes = [
+        *selecting("rows"),
+        node("Gather", ["x", "token"], ["rows"]),
+        *COUNTED[form],
+        node("ScatterND", ["y", "token_at", "out"], ["z"], reduction="add"),
+    ]
+    inputs, constants = inputs_of(choice), CONSTANTS | {"w1": W[:1]}
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants), inputs)
 
 
 @pytest.mark.parametrize("form", REFUSED)

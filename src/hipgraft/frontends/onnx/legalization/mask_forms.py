@@ -264,3 +264,12 @@ def identities(
             made = (node.op_type, node.domain, attributes, operands, place)
             found[name] = number(name if has_body else made)
     return found
+
+
+def is_selection(node: NodeProto, graph: GraphInfo) -> bool:
+    """Whether a node is a `NonZero` that selects an unknown number of rows."""
+    if node.op_type != "NonZero" or node.domain not in ("", "ai.onnx"):
+        return False
+    extents = graph.shapes.get(node.input[0], [])
+    is_known = node.output[0] in graph.shapes or node.input[0] in graph.constants
+    return bool(extents) and 0 not in extents and not is_known

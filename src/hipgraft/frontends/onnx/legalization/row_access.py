@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto, helper
 
 from hipgraft.frontends.onnx.legalization.graph_info import Array
-from hipgraft.frontends.onnx.legalization.row_values import Rows, Selection, stretched_once
+from hipgraft.frontends.onnx.legalization.row_values import Extents, Rows, Selection, stretched_once
 from hipgraft.frontends.onnx.legalization.writer import Refused, Writer, axis_of
 
 _COMBINED = {
@@ -287,3 +287,13 @@ def _wrapped(writer: Writer, index: Rows, extents: Sequence[int]) -> str:
 def _dtype(writer: Writer) -> np.dtype[Any]:
     """Returns the type of the indices."""
     return helper.tensor_dtype_to_np_dtype(writer.element(writer.node.input[1]))
+
+
+def joins_rows(writer: Writer, found: Mapping[int, Rows | Extents]) -> bool:
+    """Whether a node joins selected rows with other rows, selected or of a tensor."""
+    if writer.node.op_type != "Concat":
+        return False
+    axis = int(writer.attribute("axis"))
+    return all(
+        isinstance(one, Rows) and axis % len(one.shape) == one.axis for one in found.values()
+    )

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-from onnx import TensorProto
+from onnx import NodeProto, TensorProto
 
 from hipgraft.frontends.onnx.legalization.row_access import neutral
+from hipgraft.frontends.onnx.legalization.row_columns import write_columns
+from hipgraft.frontends.onnx.legalization.row_extents import LARGEST_EXTENT
 from hipgraft.frontends.onnx.legalization.row_orders import RowOrders, along
 from hipgraft.frontends.onnx.legalization.row_values import DEPENDS, Extents, Rows, Selection
 from hipgraft.frontends.onnx.legalization.suppression import suppressed
 from hipgraft.frontends.onnx.legalization.writer import Refused, Writer, axis_of
-
-_MOST_EXTENT = 1 << 30  # greater numbers are computed from a number of rows
 
 
 @dataclass
@@ -27,12 +27,16 @@ class OrderedForms:
         identities: numbers of values; those that are computed in the same way have the same.
         keep: records a value.
         most_read: returns how many rows of a value are read at most; None if that is unknown.
+        makers: the node that makes each value.
+        numbers: the selection of each value that holds the numbers of its rows.
     """
 
     orders: RowOrders
     identities: Mapping[str, int]
     keep: Callable[[str, Rows | Extents], None]
     most_read: Callable[[str], int | None]
+    makers: Mapping[str, NodeProto]
+    numbers: dict[str, Selection] = field(default_factory=dict[str, Selection])
 
     def rewrite(self, writer: Writer, found: Mapping[int, Rows | Extents]) -> bool:
         """Rewrites a node with operands that are rows or extents, if it is of such a form.
@@ -94,7 +98,7 @@ def _least(forms: OrderedForms, writer: Writer, found: _Found) -> bool:
     selections = {one.selection for one in found.values()}
     selection = selections.pop()
     known = [number for number in numbers if number != selection.rows]
-    if selections or not known or any(not 0 < number < _MOST_EXTENT for number in known):
+    if selections or not known or any(not 0 < number < LARGEST_EXTENT for number in known):
         return False
     if min(known) < selection.count(selection.coordinates):
         selection = forms.orders.prefix(writer, selection, 0, min(known))
@@ -116,6 +120,7 @@ def _range(forms: OrderedForms, writer: Writer, found: _Found) -> bool:
     element = writer.element(writer.node.input[0])
     numbers = writer.cast(forms.orders.numbers(writer, selection), element)
     forms.keep_rows(writer, numbers, selection, [selection.rows], element)
+    forms.numbers[writer.node.output[0]] = selection
     return True
 
 
@@ -304,7 +309,7 @@ def _pad(forms: OrderedForms, writer: Writer, one: Rows, found: _Found) -> bool:
         return True
     rows = forms.orders.in_rows_of(one.selection, amounts.selection)
     length = rows + after if rows else 0
-    if before or not 0 < length < _MOST_EXTENT:
+    if before or not 0 < length < LARGEST_EXTENT:
         raise Refused(f"pads rows{DEPENDS}, to a number that depends on values")
     size = one.selection.count(one.selection.coordinates)
     if size < length:
@@ -337,6 +342,14 @@ def _scatter(forms: OrderedForms, writer: Writer, data: Rows, found: _Found) -> 
     element = writer.element(writer.node.input[2])
     forms.keep_rows(writer, value, selection, list(data.shape), element)
     return True
+
+
+def _write_columns(forms: OrderedForms, writer: Writer, data: Rows, found: _Found) -> bool:
+    """Writes columns of all rows."""
+    written = write_columns(writer, data, found, forms.numbers, forms.makers)
+    if written:
+        forms.keep(written.name, written)
+    return written is not None
 
 
 def _suppress(forms: OrderedForms, writer: Writer, boxes: Rows, found: _Found) -> bool:
@@ -379,6 +392,7 @@ _FORMS = {
     "Pad": _pad,
     "Reshape": _reshape,
     "ScatterElements": _scatter,
+    "ScatterND": _write_columns,
     "Slice": _slice,
     "TopK": _top,
 }

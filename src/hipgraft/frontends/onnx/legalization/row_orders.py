@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
-from hipgraft.frontends.onnx.legalization.row_values import DEPENDS, Rows, Selection
+from hipgraft.frontends.onnx.legalization.row_extents import LARGEST_EXTENT
+from hipgraft.frontends.onnx.legalization.row_values import DEPENDS, Extents, Rows, Selection
 from hipgraft.frontends.onnx.legalization.writer import Refused, Writer
 
 _INT64 = TensorProto.INT64
@@ -42,6 +43,17 @@ class RowOrders:
             total = writer.reduce("ReduceSum", _ones(writer, selection), [0], keepdims=False)
             self._counts[selection] = writer.cast(total, _INT64)
         return self._counts[selection]
+
+    def extents(self, writer: Writer, one: Extents) -> str:
+        """Writes extents as a value."""
+        if one.array.dtype.kind == "b":
+            return writer.const(one.array)
+        times, rest = np.divmod(one.array.astype(np.int64), one.selection.rows)
+        if max(np.abs(times).max(initial=0), rest.max(initial=0)) >= LARGEST_EXTENT:
+            raise Refused(f"computes with several numbers of rows{DEPENDS}")
+        counts = writer.op("Mul", self.count(writer, one.selection), writer.const(times))
+        value = writer.op("Add", counts, writer.const(rest))
+        return writer.cast(value, helper.np_dtype_to_tensor_dtype(one.array.dtype))
 
     def exists(self, writer: Writer, selection: Selection) -> str:
         """Writes which rows there are if the selected ones come first, [positions]."""

@@ -11,7 +11,7 @@ from onnx import NodeProto, TensorProto, helper
 from hipgraft.frontends.onnx.legalization.graph_info import GraphInfo
 from hipgraft.frontends.onnx.legalization.row_orders import RowOrders
 from hipgraft.frontends.onnx.legalization.row_values import Extents, Rows, Selection
-from hipgraft.frontends.onnx.legalization.writer import RefusedNode, Writer
+from hipgraft.frontends.onnx.legalization.writer import Refused, RefusedNode, Writer
 from hipgraft.ir.entry_points import ROW_COUNTS
 
 
@@ -32,7 +32,8 @@ def write_results(
         nodes: the rewritten nodes, which then make other values than results.
 
     Raises:
-        RefusedNode: the model must have results of known shapes only, or a result is an extent.
+        RefusedNode: the model must have results of known shapes only, or a result is computed from
+            the numbers of several selections.
     """
     writers: list[Writer] = []
     counts: dict[Selection, int] = {}
@@ -44,10 +45,19 @@ def write_results(
         if one is None:
             continue
         origin, selection = one.selection.node, one.selection
-        if noted is None or isinstance(one, Extents):
-            raise RefusedNode(origin, "is not supported: the shape of its result depends on values")
         node = helper.make_node("Identity", [result.name], [result.name], name=origin.name)
         writer = Writer(node, graph)
+        if isinstance(one, Extents):
+            writers.append(writer)
+            try:
+                writer.result(orders.extents(writer, one))
+            except Refused as refused:
+                raise RefusedNode(origin, f"is not supported: a result {refused}") from None
+            element = result.type.tensor_type.elem_type
+            result.type.CopyFrom(helper.make_tensor_type_proto(element, one.array.shape))
+            continue
+        if noted is None:
+            raise RefusedNode(origin, "is not supported: the shape of its result depends on values")
         one = dataclasses.replace(one, name=inner.get(one.name, one.name))
         shape = selection.sized(one.shape, selection.coordinates)
         element = writer.element(result.name)

@@ -11,7 +11,7 @@ are dropped when rows are written.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -198,3 +198,8 @@ def joined_selection(writer: Writer, parts: Sequence[Selection | int], rows: int
     node = next(one.node for one in parts if isinstance(one, Selection))
     mask = writer.op("Concat", *masks, axis=0)
     return Selection(node, (sum(counts),), rows, mask)
+
+
+def least_of(selections: Iterable[Selection]) -> Selection:
+    """Returns the selection that represents a sum of row counts."""
+    return min(selections, key=lambda one: one.rows)

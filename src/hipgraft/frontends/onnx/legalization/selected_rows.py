@@ -8,25 +8,38 @@ only the selected ones: see `row_values`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 import onnx
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper
 
-from hipgraft.frontends.onnx.folding import evaluate
 from hipgraft.frontends.onnx.legalization.graph_info import Array, GraphInfo
 from hipgraft.frontends.onnx.legalization.independent_rows import axes_of, why_mixed
 from hipgraft.frontends.onnx.legalization.mask_forms import (
     counted_mask,
     identities,
+    is_selection,
     rewrite_masks,
     rows_read,
 )
-from hipgraft.frontends.onnx.legalization.row_access import clamped, read_rows, write_rows
-from hipgraft.frontends.onnx.legalization.row_extents import MOVES, counts_rows, moved, takes_all
+from hipgraft.frontends.onnx.legalization.row_access import (
+    clamped,
+    joins_rows,
+    read_rows,
+    write_rows,
+)
+from hipgraft.frontends.onnx.legalization.row_extents import (
+    MOVES,
+    counts_rows,
+    known_array,
+    known_results,
+    moved,
+    replace_nodes,
+    takes_all,
+)
 from hipgraft.frontends.onnx.legalization.row_forms import OrderedForms
 from hipgraft.frontends.onnx.legalization.row_orders import RowOrders
 from hipgraft.frontends.onnx.legalization.row_reductions import REDUCTIONS, reduce_rows
@@ -43,8 +56,8 @@ from hipgraft.frontends.onnx.legalization.row_values import (
     Rows,
     Selection,
     joined_selection,
+    least_of,
     primes,
-    stretched,
 )
 from hipgraft.frontends.onnx.legalization.writer import (
     MALFORMED,
@@ -56,8 +69,6 @@ from hipgraft.frontends.onnx.legalization.writer import (
 from hipgraft.frontends.onnx.order import makers_of, names_read
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.foreign_data import reason
-
-_MOST_KNOWN = 1 << 22  # elements of a value that is computed while the model is read
 
 _READS = frozenset({"Gather", "GatherElements", "GatherND"})
 _WRITES = frozenset({"ScatterElements", "ScatterND"})
@@ -82,46 +93,32 @@ def select_rows(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     """
     if rewrite_masks(model, graph):
         return True
-    chosen = [node for node in model.graph.node if _is_selection(node, graph)]
+    chosen = [node for node in model.graph.node if is_selection(node, graph)]
     if not chosen:
         return False
+    names = {node.output[0] for node in chosen}
     rewriter = _Rewriter(model, graph)
     try:
-        rewriter.run({node.output[0] for node in chosen})
+        rewriter.run(names)
     except RefusedNode:
         # Values computed from known extents may let the next attempt get further.
         if not rewriter.settle():
-            raise
+            _Rewriter(model, graph, computes_counts=True).run(names)
     return True
 
 
-def _is_selection(node: NodeProto, graph: GraphInfo) -> bool:
-    if node.op_type != "NonZero" or node.domain not in ("", "ai.onnx"):
-        return False
-    extents = graph.shapes.get(node.input[0], [])
-    is_known = node.output[0] in graph.shapes or node.input[0] in graph.constants
-    return bool(extents) and 0 not in extents and not is_known
-
-
-def _joins(writer: Writer, found: Mapping[int, _Found]) -> bool:
-    """Whether a node joins selected rows with other rows, selected or of a tensor."""
-    if writer.node.op_type != "Concat":
-        return False
-    axis = int(writer.attribute("axis"))
-    return all(
-        isinstance(one, Rows) and axis % len(one.shape) == one.axis for one in found.values()
-    )
-
-
-def _least(selections: Iterable[Selection]) -> Selection:
-    """Returns the selection that represents a sum of row counts."""
-    return min(selections, key=lambda one: one.rows)
-
-
 class _Rewriter:
-    """Rewrites the nodes of a graph in order, using known properties of their operands."""
+    """Rewrites the nodes of a graph in order, using known properties of their operands.
 
-    def __init__(self, model: onnx.ModelProto, graph: GraphInfo):
+    Args:
+        model: model with inferred shapes.
+        graph: its metadata.
+        computes_counts: whether nodes that are no extents, but compute with a number of rows, read
+            that number as a value.
+    """
+
+    def __init__(self, model: onnx.ModelProto, graph: GraphInfo, *, computes_counts: bool = False):
+        self._computes_counts = computes_counts
         self._model = model
         self._graph = graph
         self._found: dict[str, _Found] = {}
@@ -135,8 +132,8 @@ class _Rewriter:
         # None if several joined rows have the same sum.
         self._sums: dict[tuple[Selection, int], Selection | None] = {}
         self._orders = RowOrders(self._primes)
-        most_read = partial(rows_read, model.graph, graph.constants)
-        self._forms = OrderedForms(self._orders, self._identities, self._keep, most_read)
+        read = partial(rows_read, model.graph, graph.constants)
+        self._forms = OrderedForms(self._orders, self._identities, self._keep, read, self._makers)
 
     def run(self, chosen: set[str]) -> None:
         nodes: list[NodeProto] = []
@@ -165,16 +162,7 @@ class _Rewriter:
 
     def settle(self) -> bool:
         """Makes extents constant that are not row counts; returns whether it made any constant."""
-        graph = self._model.graph
-        nodes = [node for node in graph.node if not self._settled.keys() >= {*node.output}]
-        changed = len(nodes) < len(graph.node)
-        if changed:
-            del graph.node[:]
-            graph.node.extend(nodes)
-            graph.initializer.extend(
-                numpy_helper.from_array(one, name) for name, one in self._settled.items()
-            )
-        return changed
+        return replace_nodes(self._model.graph, self._settled)
 
     def _select(self, writer: Writer) -> None:
         operand = writer.node.input[0]
@@ -203,8 +191,13 @@ class _Rewriter:
             counted = self._counted(node.input[index])
             found |= {index: counted} if counted else {}
         try:
-            if not self._forms.rewrite(writer, found):
+            try:
                 self._rewrite_with(writer, found)
+            except Refused:
+                sizes = {n for n, one in found.items() if isinstance(one, Extents) and n != index}
+                if not self._computes_counts or not sizes:
+                    raise
+                self._rewrite_counts(writer, found, sizes)
         except Declined as declined:
             raise RefusedNode(node, f"reads rows{DEPENDS}: {declined.reason}") from None
         except Refused as refused:
@@ -243,16 +236,37 @@ class _Rewriter:
         results = moved(maker, values, selections.pop(), self._model)
         return results[name] if results else None
 
+    def _rewrite_counts(
+        self, writer: Writer, found: Mapping[int, _Found], counts: set[int]
+    ) -> None:
+        """Rewrites a node that reads some operands, which are extents, as values."""
+        node = NodeProto()
+        node.CopyFrom(writer.node)
+        for index in counts:
+            one = found[index]
+            if isinstance(one, Extents):
+                node.input[index] = self._orders.extents(writer, one)
+        others = {index: one for index, one in found.items() if index not in counts}
+        if not others:
+            writer.again(node.input)
+            return
+        rewritten = Writer(node, self._graph)
+        self._rewrite_with(rewritten, others)
+        writer.nodes += rewritten.nodes
+        writer.initializers += rewritten.initializers
+
     def _rewrite_with(self, writer: Writer, found: Mapping[int, _Found]) -> None:
+        if self._forms.rewrite(writer, found):
+            return
         node = writer.node
         is_sum = node.op_type == "Add" and all(isinstance(one, Extents) for one in found.values())
         is_one = len({one.selection for one in found.values()}) == 1
-        if not is_one and not is_sum and not _joins(writer, found):
+        if not is_one and not is_sum and not joins_rows(writer, found):
             raise Refused("combines rows that more than one 'NonZero' selects")
         rows = {index: one for index, one in found.items() if isinstance(one, Rows)}
         if node.op_type == "Shape":
             self._extents_of(writer, found[0])
-        elif _joins(writer, found):
+        elif joins_rows(writer, found):
             self._join(writer, rows)
         elif node.op_type in _WRITES and 0 not in found and len(rows) == 2:
             write_rows(writer, rows[1], rows[2])
@@ -263,7 +277,7 @@ class _Rewriter:
         elif rows or _SHAPES.get(node.op_type) in found:
             self._compute(writer, found, rows)
         else:
-            self._compute_extents(writer, _least(one.selection for one in found.values()))
+            self._compute_extents(writer, least_of(one.selection for one in found.values()))
 
     def _extents_of(self, writer: Writer, one: _Found) -> None:
         shape = one.shape if isinstance(one, Rows) else one.array.shape
@@ -319,7 +333,7 @@ class _Rewriter:
         if key not in self._joined:
             self._joined[key] = joined_selection(writer, parts, next(self._primes))
             total = sum(one if isinstance(one, int) else one.rows for one in parts)
-            summed = _least(one for one in parts if isinstance(one, Selection)), total
+            summed = least_of(one for one in parts if isinstance(one, Selection)), total
             self._sums[summed] = None if summed in self._sums else self._joined[key]
         selection, inputs = self._joined[key], list(names)
         for index, one in rows.items():
@@ -374,22 +388,10 @@ class _Rewriter:
         self, node: NodeProto, selection: Selection, shapes: Mapping[str, list[int]]
     ) -> bool:
         """Computes results that depend on positions only, and returns whether they do."""
-
-        def array_of(one: _Found) -> Array | None:
-            if isinstance(one, Rows) or one.array.dtype == np.bool_:
-                return one.array
-            sized = selection.sized([int(n) for n in one.array.reshape(-1)], selection.coordinates)
-            return np.array(sized, np.int64).reshape(one.array.shape)
-
-        values = self._known_operands(node, array_of)
+        values = self._known_operands(node, partial(known_array, selection))
         if len(values) < len({*node.input} - {""}):
             return False
-        results = stretched(node, values)
-        if results is None:
-            sizes = [selection.sized(shape, selection.coordinates) for shape in shapes.values()]
-            if any(np.prod(size, dtype=float) > _MOST_KNOWN for size in sizes):
-                return False
-            results = evaluate(node, values, self._model, most_elements=_MOST_KNOWN)
+        results = known_results(node, values, selection, shapes, self._model)
         if results is None:
             return False
         for name, array in results.items():
