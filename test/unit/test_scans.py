@@ -319,3 +319,24 @@ def test_chosen_of_transposed_elements(tmp_path: Path) -> None:
     path = save(tmp_path / "m.onnx", nodes, inputs, [("y", TensorProto.INT64)], constants)
     want = np.where(mask, x.transpose(0, 2, 1), -9).argmax(-1)
     np.testing.assert_array_equal(_run(path, "gfx942", x, mask)[0], want)
+
+
+@requires_emulator
+def test_rows_of_a_codebook_at_the_nearest_one(tmp_path: Path) -> None:
+    """IREE would fuse the read of the codebook; one work item then compares 32 elements."""
+    draw = np.random.default_rng(5)
+    distances, norms = draw.uniform(size=(24, 32)), draw.uniform(size=(24, 1))
+    book = draw.uniform(size=(32, 16)).astype(np.float32)
+    inputs = {"x": distances.astype(np.float32), "y": norms.astype(np.float32), "book": book}
+    nodes = [
+        helper.make_node("Add", ["x", "y"], ["sum"]),
+        helper.make_node("Sqrt", ["sum"], ["root"]),
+        helper.make_node("ArgMin", ["root"], ["nearest"], axis=-1),
+        helper.make_node("Expand", ["nearest", "shape"], ["index"]),
+        helper.make_node("GatherElements", ["book", "index"], ["rows"], axis=0),
+    ]
+    results = [("rows", TensorProto.FLOAT), ("nearest", TensorProto.INT64)]
+    path = save(tmp_path / "m.onnx", nodes, inputs, results, {"shape": np.array([24, 16])})
+    rows, nearest = _run(path, "gfx942", *inputs.values())
+    np.testing.assert_array_equal(nearest[:, 0], distances.argmin(1))
+    np.testing.assert_array_equal(rows, book[nearest[:, 0]])

@@ -580,6 +580,39 @@ def test_orders_and_gaps(make: Callable[[], Case]) -> None:
     case.check(run_case(case))
 
 
+BOOLEAN_FACTORS = """
+#row = affine_map<(d0, d1) -> (d0, d1)>
+module {
+  func.func @main(%arg0: tensor<16x8xi1>, %arg1: tensor<8xi32>) -> tensor<16xi32> {
+    %zero = arith.constant 0 : i32
+    %empty = tensor.empty() : tensor<16xi32>
+    %init = linalg.fill ins(%zero : i32) outs(%empty : tensor<16xi32>) -> tensor<16xi32>
+    %sums = linalg.generic {
+        indexing_maps = [#row, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0)>],
+        iterator_types = ["parallel", "reduction"]}
+        ins(%arg0, %arg1 : tensor<16x8xi1>, tensor<8xi32>) outs(%init : tensor<16xi32>) {
+    ^bb0(%bit: i1, %weight: i32, %sum: i32):
+      %number = arith.extui %bit : i1 to i32
+      %product = arith.muli %number, %weight : i32
+      %more = arith.addi %sum, %product : i32
+      linalg.yield %more : i32
+    } -> tensor<16xi32>
+    return %sums : tensor<16xi32>
+  }
+}
+"""
+
+
+@requires_emulator
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_boolean_factors(target: str) -> None:
+    """Without `select_factors`, LLVM does not finish; see the workaround `counted-booleans`."""
+    bits, weights = random.uniform(size=(16, 8)) < 0.5, 1 << np.arange(8, dtype=np.int32)
+    kernel = compile_text(BOOLEAN_FACTORS, Target.parse(target))
+    (sums,) = run_kernel(kernel, [bits, weights], [((16,), np.int32)])
+    np.testing.assert_array_equal(sums, bits @ weights)
+
+
 @requires_emulator
 def test_image_of_columns_compiles() -> None:
     case = replace(width_outermost(), target="gfx942")

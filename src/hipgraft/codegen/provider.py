@@ -32,6 +32,7 @@ from hipgraft.codegen.objects.code_object import CodeObject, check_dispatch, ext
 from hipgraft.codegen.objects.elf_note import without_access_qualifiers
 from hipgraft.codegen.objects.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
+from hipgraft.codegen.workarounds.counted_booleans import select_factors
 from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
 from hipgraft.codegen.workarounds.inexact_functions import expand_functions
 from hipgraft.codegen.workarounds.inexact_powers import expand_powers
@@ -249,6 +250,7 @@ def _pick_tiles(session: IreeSession, module: ir.Module, target: Target, *, is_f
     session.run(module, compile_from="executable-sources", compile_to=_CONFIGURED)
     is_changed = correct_blocks(module, target, is_free=is_free)
     guard_gathers(module, target)
+    select_factors(module, target)
     return is_changed
 
 
@@ -383,10 +385,8 @@ def make_kernel(target: Target, objects: Sequence[bytes], schedule: Schedule) ->
 
 def _check_architecture(code_object: CodeObject, target: Target) -> None:
     if code_object.architecture != target.name:
-        raise CodegenError(
-            f"the compiler made a code object for {code_object.architecture}, "
-            f"expected {target.name}"
-        )
+        found = code_object.architecture
+        raise CodegenError(f"the compiler made a code object for {found}, expected {target.name}")
 
 
 def _with_object(step: Step, code_objects: Sequence[CodeObject], schedule: Schedule) -> Step:

@@ -75,6 +75,9 @@ def lower_arg_extreme(
     is_shared = inner == 1 and is_long and _is_contiguous(x, op.operands[0], lowering)
     find = _largest_of_row if is_shared else _largest_apart
     index, key = find(emitter, emitter.viewed(x, (outer, x.shape[dim], inner)), is_least)
+    if is_shared and _is_stretched(op):
+        # IREE would fuse the reader, and let a work item compare the elements of a row.
+        index, key = emitter.barrier(index), emitter.barrier(key)
 
     def element_of(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         return [_element(scalars, arguments[0], x.element, is_least)]
@@ -83,6 +86,22 @@ def lower_arg_extreme(
     if len(op.results) > 1:
         results.insert(0, emitter.pointwise("extreme", [key], key.shape, x.element, element_of))
     return [emitter.viewed(one, result[0]) for one in results]
+
+
+def _is_stretched(op: ir.Operation) -> bool:
+    """Whether another op of the kernel stretches a result, as a read of rows by index does."""
+    count = _size(op.results[0]) or 0
+    seen: set[ir.Value] = set()
+    pending = list(op.results)
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if (_size(value) or 0) > count:
+            return True
+        pending += [result for use in value.uses for result in use.owner.results]
+    return False
 
 
 def _is_contiguous(x: Tensor, value: ir.Value, lowering: Lowering) -> bool:
