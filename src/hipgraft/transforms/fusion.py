@@ -29,13 +29,15 @@ _NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
 _CAST = "torch_c.to_builtin_tensor"
 
 _ONE_OVERLOAD = (
-    "abs", "bitwise_not", "cat", "clamp", "div.Tensor_mode", "embedding", "flip", "gather",
-    "index_select", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "neg",
-    "round", "sign", "to.dtype", "trunc", "where.self",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_left_shift.Tensor",
+    "bitwise_not", "bitwise_right_shift.Tensor", "cat", "clamp", "cosh", "div.Tensor_mode",
+    "embedding", "expm1", "flip", "gather", "index_select", "isinf", "isnan", "log10", "log1p",
+    "log2", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "neg", "round",
+    "sign", "sinh", "to.dtype", "trunc", "where.self",
 )  # fmt: skip
 _TWO_OVERLOADS = (
-    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "eq", "ge", "gt", "le", "lt", "mul",
-    "ne", "remainder", "sub",
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "eq", "fmod", "ge", "gt", "le", "lt",
+    "mul", "ne", "remainder", "sub",
 )  # fmt: skip
 
 BY_ELEMENT = frozenset(
@@ -227,8 +229,8 @@ def reorders_torch_result(op: ir.Operation) -> bool:
 def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> list[Group]:
     """Adds groups without contractions to the kernels of fallbacks, which saves a launch.
 
-    A group qualifies if it is elementwise and only torch ops read it, or if it iterates over a
-    tensor that a torch op computes elementwise.
+    A group qualifies if it is elementwise and only torch ops and other such groups read it, or if
+    it iterates over a tensor that a torch op computes elementwise.
 
     Args:
         groups: some groups of a block.
@@ -238,20 +240,23 @@ def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> 
         The remaining groups.
     """
     left: list[Group] = []
+    given: set[ir.Operation] = set()
     positions: dict[ir.Operation, int] = {}
-    for group in groups:
+    for group in reversed([*groups]):  # readers come first
         others = [op for op in group.ops if op.name not in ELEMENTWISE]
         if not group.outlined or not all(map(_reduces, others)):
             continue
         members = set(group.ops)
         outside = {user for op in group.ops for user in _users(op)} - members
-        if not others and outside and all(user.name in COPIED_OPS for user in outside):
+        is_read = any(user.name in COPIED_OPS for user in outside)
+        if not others and is_read and all(user.name in COPIED_OPS for user in outside - given):
             group.outlined = False
         elif casts := _walked_casts(group):
             positions = positions or {op: position for position, op in enumerate(ops)}
             group.outlined = _depends(members, casts, positions)
         if not group.outlined:
             left.append(group)
+            given |= members
     return left
 
 

@@ -13,6 +13,7 @@ from hipgraft.ir.tensors import shape_of
 from hipgraft.transforms.buffers import view_of
 from hipgraft.transforms.fusion import BY_ELEMENT
 from hipgraft.transforms.recognition.values import window
+from hipgraft.transforms.split_dims import split_dims
 
 _CONTAINERS = (hipdnn.GraphOp.OP_NAME, hipdnn.FallbackOp.OP_NAME)
 
@@ -49,9 +50,19 @@ def write_in_order(copied: ir.Value, op: ir.Operation) -> ir.Value:
     if view_of(copied) is None:
         raise Declined("no-window", f"'{op.name}' op copies a whole tensor")
     base, seen = window(copied)
+    owner = defining_op(base)
+    if owner is not None and owner.name == hipdnn.GraphOp.OP_NAME and _is_own(copied, base):
+        graph = hipdnn.GraphOp(owner)
+        if written_strides(_stored(graph, base), seen) is None:
+            split_dims(graph, base, seen)
     container, strides = order_for(copied, seen, op)
     _set_strides(container, base, strides)
     return base
+
+
+def _is_own(copied: ir.Value, base: ir.Value) -> bool:
+    """Whether one op reads each of a copied window and the tensor behind it."""
+    return all(len(list(value.uses)) == 1 for value in (base, copied))
 
 
 def order_for(
@@ -77,7 +88,7 @@ def order_for(
     strides = written_strides(_stored(container, base), seen)
     if strides is None:
         raise Declined("no-permutation", f"'{op.name}' op copies no permutation of a tensor")
-    if any(len(list(value.uses)) > 1 for value in (base, copied)):
+    if not _is_own(copied, base):
         raise Declined("read-elsewhere", f"'{op.name}' op copies a tensor that others read")
     return container, strides
 

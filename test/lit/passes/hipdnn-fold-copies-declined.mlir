@@ -136,3 +136,48 @@ func.func @of_sums(%x: tensor<16x8xf32>) -> tensor<8x16xf32> {
   }) {arg_strides = [array<i64: 1, 8>], name = "copy"} : (tensor<8x16xf32>) -> tensor<8x16xf32>
   return %5 : tensor<8x16xf32>
 }
+
+// -----
+
+// The norm normalises the rows that the windows split.
+
+// REMARK: a norm normalises a dim that the copy splits
+// CHECK-LABEL: func.func @normalised
+// CHECK-NOT:     result_strides
+// CHECK:         mode = "identity"
+func.func @normalised(%x: tensor<4x8xf32>, %s: tensor<1x8xf32>) -> tensor<2x4x4xf32> {
+  %0 = "hipdnn.graph"(%x, %s) ({
+  ^bb0(%a: tensor<4x8xf32>, %b: tensor<1x8xf32>):
+    %e = arith.constant dense<1.0e-5> : tensor<1xf32>
+    %n = "hipdnn.rmsnorm"(%a, %b, %e) {forward_phase = "INFERENCE"} : (tensor<4x8xf32>, tensor<1x8xf32>, tensor<1xf32>) -> tensor<4x8xf32>
+    "hipdnn.yield"(%n) : (tensor<4x8xf32>) -> ()
+  }) {name = "a"} : (tensor<4x8xf32>, tensor<1x8xf32>) -> tensor<4x8xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 4, 8, 1>} : (tensor<4x8xf32>) -> tensor<2x4x4xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<2x4x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+    "hipdnn.yield"(%r) : (tensor<2x4x4xf32>) -> ()
+  }) {name = "copy", arg_strides = [array<i64: 4, 8, 1>]} : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+  return %2 : tensor<2x4x4xf32>
+}
+
+// -----
+
+// REMARK: 'hipdnn.matmul' op does not compute with split dims
+// CHECK-LABEL: func.func @product
+// CHECK-NOT:     result_strides
+// CHECK:         mode = "identity"
+func.func @product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<2x4x4xf32> {
+  %0 = "hipdnn.graph"(%x, %w) ({
+  ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
+    %n = "hipdnn.matmul"(%a, %b) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    "hipdnn.yield"(%n) : (tensor<4x8xf32>) -> ()
+  }) {name = "a"} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 4, 8, 1>} : (tensor<4x8xf32>) -> tensor<2x4x4xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<2x4x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+    "hipdnn.yield"(%r) : (tensor<2x4x4xf32>) -> ()
+  }) {name = "copy", arg_strides = [array<i64: 4, 8, 1>]} : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+  return %2 : tensor<2x4x4xf32>
+}

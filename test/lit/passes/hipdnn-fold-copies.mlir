@@ -139,3 +139,37 @@ func.func @of_a_fallback(%x: tensor<16x8xf32>) -> tensor<16x8xf32> {
   %7 = "hipdnn.view"(%5) {offset = 0 : i64, strides = array<i64: 8, 1>} : (tensor<8x16xf32>) -> tensor<16x8xf32>
   return %7 : tensor<16x8xf32>
 }
+
+// -----
+
+// Windows of 2x2 pixels split rows and columns; a norm computes with six dims. The other result stays
+// row-major, and is read through a view.
+
+// CHECK-LABEL: func.func @windows
+// CHECK-SAME:    %[[X:.*]]: tensor<1x4x6x8xf32>
+// CHECK:         %[[S:.*]] = "hipdnn.view"(%[[X]]) {{.*}} : (tensor<1x4x6x8xf32>) -> tensor<1x2x2x3x2x8xf32>
+// CHECK:         %[[R:.*]]:2 = "hipdnn.graph"(%[[S]], %{{.*}}) ({
+// CHECK:           "hipdnn.pointwise"(%{{.*}}) {mode = "relu_fwd"} : (tensor<1x2x2x3x2x8xf32>) -> tensor<1x2x2x3x2x8xf32>
+// CHECK:           "hipdnn.rmsnorm"{{.*}} : (tensor<1x2x2x3x2x8xf32>, tensor<1x1x1x1x1x8xf32>, tensor<1xf32>) -> tensor<1x2x2x3x2x8xf32>
+// CHECK:         result_strides = [unit, array<i64: {{[0-9]+}}, 96, 16, 32, 8, 1>]
+// CHECK:         %[[W:.*]] = "hipdnn.view"(%[[R]]#0) {{.*}} -> tensor<1x4x6x8xf32>
+// CHECK:         %[[V:.*]] = "hipdnn.view"(%[[R]]#1) {offset = 0 : i64, strides = array<i64: 32, 8, 1>} : (tensor<1x2x2x3x2x8xf32>) -> tensor<6x4x8xf32>
+// CHECK-NOT:     mode = "identity"
+// CHECK:         return %[[W]], %[[V]]
+func.func @windows(%x: tensor<1x4x6x8xf32>, %s: tensor<1x1x1x8xf32>) -> (tensor<1x4x6x8xf32>, tensor<6x4x8xf32>) {
+  %0:2 = "hipdnn.graph"(%x, %s) ({
+  ^bb0(%a: tensor<1x4x6x8xf32>, %b: tensor<1x1x1x8xf32>):
+    %e = arith.constant dense<1.0e-5> : tensor<1xf32>
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x4x6x8xf32>) -> tensor<1x4x6x8xf32>
+    %n = "hipdnn.rmsnorm"(%r, %b, %e) {forward_phase = "INFERENCE"} : (tensor<1x4x6x8xf32>, tensor<1x1x1x8xf32>, tensor<1xf32>) -> tensor<1x4x6x8xf32>
+    "hipdnn.yield"(%r, %n) : (tensor<1x4x6x8xf32>, tensor<1x4x6x8xf32>) -> ()
+  }) {name = "a"} : (tensor<1x4x6x8xf32>, tensor<1x1x1x8xf32>) -> (tensor<1x4x6x8xf32>, tensor<1x4x6x8xf32>)
+  %1 = "hipdnn.view"(%0#1) {offset = 0 : i64, strides = array<i64: 192, 96, 16, 48, 8, 1>} : (tensor<1x4x6x8xf32>) -> tensor<1x2x3x2x2x8xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<1x2x3x2x2x8xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<1x2x3x2x2x8xf32>) -> tensor<1x2x3x2x2x8xf32>
+    "hipdnn.yield"(%r) : (tensor<1x2x3x2x2x8xf32>) -> ()
+  }) {name = "copy", arg_strides = [array<i64: 192, 96, 16, 48, 8, 1>]} : (tensor<1x2x3x2x2x8xf32>) -> tensor<1x2x3x2x2x8xf32>
+  %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 32, 8, 1>} : (tensor<1x2x3x2x2x8xf32>) -> tensor<6x4x8xf32>
+  return %0#0, %3 : tensor<1x4x6x8xf32>, tensor<6x4x8xf32>
+}

@@ -236,6 +236,25 @@ func.func @guard_of_ones(%q: tensor<4x16x8xf32>, %k: tensor<4x8x16xf32>, %v: ten
 
 // -----
 
+// The mask repeats in the middle.
+
+// CHECK-LABEL: func.func @mask_of_two_dims
+// REMARK: attention of rank 5 whose batches do not join
+// CHECK-NOT:     sdpa
+func.func @mask_of_two_dims(%q: tensor<2x3x4x16x8xf32>, %k: tensor<2x3x4x8x16xf32>, %v: tensor<2x3x4x16x8xf32>, %m: tensor<2x1x4x16x16xf32>) -> tensor<2x3x4x16x8xf32> {
+  %s = "hipdnn.matmul"(%q, %k) : (tensor<2x3x4x16x8xf32>, tensor<2x3x4x8x16xf32>) -> tensor<2x3x4x16x16xf32>
+  %z = "hipdnn.pointwise"(%s, %m) {mode = "add"} : (tensor<2x3x4x16x16xf32>, tensor<2x1x4x16x16xf32>) -> tensor<2x3x4x16x16xf32>
+  %0 = "hipdnn.reduction"(%z) {mode = "MAX"} : (tensor<2x3x4x16x16xf32>) -> tensor<2x3x4x16x1xf32>
+  %1 = "hipdnn.pointwise"(%z, %0) {mode = "sub"} : (tensor<2x3x4x16x16xf32>, tensor<2x3x4x16x1xf32>) -> tensor<2x3x4x16x16xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<2x3x4x16x16xf32>) -> tensor<2x3x4x16x16xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<2x3x4x16x16xf32>) -> tensor<2x3x4x16x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<2x3x4x16x16xf32>, tensor<2x3x4x16x1xf32>) -> tensor<2x3x4x16x16xf32>
+  %5 = "hipdnn.matmul"(%4, %v) : (tensor<2x3x4x16x16xf32>, tensor<2x3x4x16x8xf32>) -> tensor<2x3x4x16x8xf32>
+  return %5 : tensor<2x3x4x16x8xf32>
+}
+
+// -----
+
 // A gate is no swish, and a mean of squares alone no normalisation.
 
 // REMARK-NOT: remark

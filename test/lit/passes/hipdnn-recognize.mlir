@@ -384,3 +384,41 @@ func.func @joined_batches(%packed: tensor<8x2x48xf32>) -> tensor<1x8x8x4xf32> {
   %o = "hipdnn.sdpa"(%q, %k, %v) {attn_scale_value = 5.000000e-01 : f32} : (tensor<1x8x8x4xf32>, tensor<1x8x8x4xf32>, tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32>
   return %o : tensor<1x8x8x4xf32>
 }
+
+// -----
+
+// Attention of a higher rank: windows join to the heads, as the mask of each head repeats for them.
+
+// CHECK-LABEL: func.func @attention_of_windows
+// CHECK:         %[[M:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 256, 0, 16, 1>} : (tensor<2x1x1x16x16xf32>) -> tensor<2x1x16x16xf32>
+// CHECK:         %[[O:.*]] = "hipdnn.sdpa"(%{{.*}}, %{{.*}}, %{{.*}}, %[[M]]) {{.*}} -> tensor<2x6x16x8xf32>
+// CHECK:         "hipdnn.view"(%[[O]]) {{.*}} -> tensor<2x1x6x16x8xf32>
+func.func @attention_of_windows(%q: tensor<2x1x6x16x8xf32>, %k: tensor<2x1x6x8x16xf32>, %v: tensor<2x1x6x16x8xf32>, %m: tensor<2x1x1x16x16xf32>) -> tensor<2x1x6x16x8xf32> {
+  %s = "hipdnn.matmul"(%q, %k) : (tensor<2x1x6x16x8xf32>, tensor<2x1x6x8x16xf32>) -> tensor<2x1x6x16x16xf32>
+  %z = "hipdnn.pointwise"(%s, %m) {mode = "add"} : (tensor<2x1x6x16x16xf32>, tensor<2x1x1x16x16xf32>) -> tensor<2x1x6x16x16xf32>
+  %0 = "hipdnn.reduction"(%z) {mode = "MAX"} : (tensor<2x1x6x16x16xf32>) -> tensor<2x1x6x16x1xf32>
+  %1 = "hipdnn.pointwise"(%z, %0) {mode = "sub"} : (tensor<2x1x6x16x16xf32>, tensor<2x1x6x16x1xf32>) -> tensor<2x1x6x16x16xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<2x1x6x16x16xf32>) -> tensor<2x1x6x16x16xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<2x1x6x16x16xf32>) -> tensor<2x1x6x16x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<2x1x6x16x16xf32>, tensor<2x1x6x16x1xf32>) -> tensor<2x1x6x16x16xf32>
+  %5 = "hipdnn.matmul"(%4, %v) : (tensor<2x1x6x16x16xf32>, tensor<2x1x6x16x8xf32>) -> tensor<2x1x6x16x8xf32>
+  return %5 : tensor<2x1x6x16x8xf32>
+}
+
+// -----
+
+// The mask differs in the first dim only, so the other two join.
+
+// CHECK-LABEL: func.func @attention_of_joined_heads
+// CHECK:         "hipdnn.sdpa"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {{.*}} -> tensor<2x12x16x8xf32>
+func.func @attention_of_joined_heads(%q: tensor<2x3x4x16x8xf32>, %k: tensor<2x3x4x8x16xf32>, %v: tensor<2x3x4x16x8xf32>, %m: tensor<2x1x1x16x16xf32>) -> tensor<2x3x4x16x8xf32> {
+  %s = "hipdnn.matmul"(%q, %k) : (tensor<2x3x4x16x8xf32>, tensor<2x3x4x8x16xf32>) -> tensor<2x3x4x16x16xf32>
+  %z = "hipdnn.pointwise"(%s, %m) {mode = "add"} : (tensor<2x3x4x16x16xf32>, tensor<2x1x1x16x16xf32>) -> tensor<2x3x4x16x16xf32>
+  %0 = "hipdnn.reduction"(%z) {mode = "MAX"} : (tensor<2x3x4x16x16xf32>) -> tensor<2x3x4x16x1xf32>
+  %1 = "hipdnn.pointwise"(%z, %0) {mode = "sub"} : (tensor<2x3x4x16x16xf32>, tensor<2x3x4x16x1xf32>) -> tensor<2x3x4x16x16xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<2x3x4x16x16xf32>) -> tensor<2x3x4x16x16xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<2x3x4x16x16xf32>) -> tensor<2x3x4x16x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<2x3x4x16x16xf32>, tensor<2x3x4x16x1xf32>) -> tensor<2x3x4x16x16xf32>
+  %5 = "hipdnn.matmul"(%4, %v) : (tensor<2x3x4x16x16xf32>, tensor<2x3x4x16x8xf32>) -> tensor<2x3x4x16x8xf32>
+  return %5 : tensor<2x3x4x16x8xf32>
+}

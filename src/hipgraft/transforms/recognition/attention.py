@@ -50,6 +50,8 @@ class _Scores:
         scale: factor of the product.
         summands: masks that are added.
         hidden: selecting masks, the score that each inserts, and when it keeps the product.
+        batches: how many of the leading dims, if there are more than two, join to the batch; the
+            others join to the heads.
     """
 
     shape: tuple[int, ...]
@@ -58,6 +60,12 @@ class _Scores:
     hidden: list[tuple[ir.Value, float, bool]] = field(
         default_factory=list[tuple[ir.Value, float, bool]]
     )
+    batches: int = 1
+
+    @property
+    def masks(self) -> list[ir.Value]:
+        """All masks."""
+        return [value for value, *_ in self.hidden] + self.summands
 
 
 def recognize_attention(op: ir.Operation, rules: Rules) -> str | None:
@@ -70,17 +78,18 @@ def recognize_attention(op: ir.Operation, rules: Rules) -> str | None:
     if product is None:
         return None
     q, k, v = *product.operands, op.operands[1]
+    windows = [window(q), _transposed(k), window(v)]
+    parts.batches = _joined_batches(parts, [view for _, view in windows])
     tensors = [
-        _unscaled(*_heads(*window(q), parts), parts, rules),
-        _unscaled(*_heads(*_transposed(k), parts), parts, rules),
-        _heads(*window(v), parts),
+        _unscaled(*_heads(*windows[0], parts), parts, rules),
+        _unscaled(*_heads(*windows[1], parts), parts, rules),
+        _heads(*windows[2], parts),
     ]
     narrow = [_narrowed(*tensor) for tensor in tensors[:2]]
     if all(element_type_of(base) == element_type_of(tensors[2][0]) for base, _ in narrow):
         tensors[:2] = narrow
     _check_shapes([view.shape for _, view in tensors])
-    masks = [value for value, *_ in parts.hidden] + parts.summands
-    check_interior(op.results[0], [q, k, v, *masks], rules)
+    check_interior(op.results[0], [q, k, v, *parts.masks], rules)
     with ir.InsertionPoint(op), op.location:
         o = _sdpa(op, parts, [make_window(*tensor, op.location) for tensor in tensors])
     take_place(op, o)
@@ -254,11 +263,40 @@ def _heads(base: ir.Value, view: StridedView, scores: _Scores) -> tuple[ir.Value
         if grouped is None:
             raise Declined("attention-batch", "batches and heads are grouped in several ways")
         view = grouped
-    if len(view.shape) > _RANK:
-        raise Declined("attention-rank", f"attention of rank {len(view.shape)}")
+    if len(view.shape) > _RANK and (joined := _joined(view, scores)) is not None:
+        view = joined
     while len(view.shape) < _RANK:
         view = view.insert(0)
     return unrepeated(base, view)
+
+
+def _joined_batches(scores: _Scores, views: Sequence[StridedView]) -> int:
+    """Returns how many leading dims of attention of a higher rank may join to the batch."""
+    rank = len(scores.shape)
+    if rank <= _RANK:
+        return 1
+    for scores.batches in range(rank - 3, 0, -1):
+        joined = [_joined(view, scores) for view in views if len(view.shape) == rank]
+        joined += [_mask_view(window(one)[1], scores) for one in scores.masks]
+        if all(joined):
+            return scores.batches
+    raise Declined("attention-rank", f"attention of rank {rank} whose batches do not join")
+
+
+def _joined(view: StridedView, scores: _Scores) -> StridedView | None:
+    """Returns a window whose leading dims are joined to one of batches and one of heads.
+
+    A dim stays 1 if all that it joins have extent 1, as those of a mask that repeats may.
+    """
+    *lead, rows, columns = view.shape
+    wide: list[int] = []
+    joined: list[int] = []
+    for part in (slice(scores.batches), slice(scores.batches, len(lead))):
+        is_one = math.prod(lead[part]) == 1
+        extents = [1] * len(lead[part]) if is_one else list(scores.shape[:-2][part])
+        wide += extents
+        joined.append(math.prod(extents))
+    return view.expand((*wide, rows, columns)).reshape((*joined, rows, columns))
 
 
 def _fits(view: StridedView, lead: Sequence[int]) -> bool:
@@ -293,11 +331,19 @@ def _mask(scores: _Scores) -> ir.Value | None:
     masks = [mask for mask in scores.summands if splat_value(mask) != 0]
     for summand in [*masks, *(_selected(*one) for one in scores.hidden)]:
         total = summand if total is None else _add(total, summand)
-    if total is None or len(shape_of(total)) == _RANK:
-        return total
+    if total is None:
+        return None
     base, view = window(total)
-    lead = (1,) * (_RANK - len(view.shape)) + view.shape
-    return make_window(base, view.expand(lead))
+    joined = _mask_view(view, scores)
+    assert joined is not None  # a sum of masks that all join
+    return make_window(base, joined)
+
+
+def _mask_view(view: StridedView, scores: _Scores) -> StridedView | None:
+    """Returns the window of a mask as [B, H, Sq, Skv]; None if its leading dims do not join."""
+    rank = max(len(scores.shape), _RANK)
+    whole = view.expand((1,) * (rank - len(view.shape)) + view.shape)
+    return whole if rank == _RANK else _joined(whole, scores)
 
 
 def _add(left: ir.Value, right: ir.Value) -> ir.Value:
