@@ -76,10 +76,17 @@ def has_loops(host: str) -> bool:
 
 
 def transient_bytes(host: str) -> int:
-    """Returns the sum of the transients that a host program allocates."""
+    """Returns the sum of the transients that a host program allocates.
+
+    Raises:
+        ValueError: the size of a transient depends on values.
+    """
     constants = {name: int(value) for name, value in _CONSTANT.findall(host)}
     allocated = re.findall(r"= stream\.resource\.alloca .*", host)
-    return sum(constants[name] for line in allocated for name in _TRANSIENT.findall(line))
+    names = [name for line in allocated for name in _TRANSIENT.findall(line)]
+    if not constants.keys() >= {*names}:
+        raise ValueError("the size of IREE's transient memory depends on values")
+    return sum(constants[name] for name in names)
 
 
 def import_model(model: Path, directory: Path) -> Path:
@@ -111,7 +118,7 @@ def main() -> None:
         try:
             iree = iree_row(model, arguments.target, code=not arguments.no_code)
             ours = hipgraft_row(model, arguments.target)
-        except (subprocess.CalledProcessError, hipgraft.HipgraftError) as error:
+        except (subprocess.CalledProcessError, ValueError, hipgraft.HipgraftError) as error:
             print(f"{model.stem:24} not compared: {error}", flush=True)
             continue
         _print_row(model.stem, ours, iree)

@@ -59,10 +59,16 @@ def matmul(
 
     The element type defaults to that of `a`.
 
-    Vectors get a unit dimension. A stack of matrices times one matrix becomes one tall product.
+    Vectors get a unit dimension. A stack of matrices times one matrix becomes one tall product, and
+    so does one matrix times a stack of columns.
     """
     a = a.reshape((1, *a.shape)) if len(a.shape) == 1 else a
     b = b.reshape((*b.shape, 1)) if len(b.shape) == 1 else b
+    if math.prod(a.shape[:-2]) == b.shape[-1] == 1 and math.prod(b.shape[:-2]) > 1:
+        rows = b.view.reshape((math.prod(b.shape[:-2]), b.shape[-2]))
+        if rows is not None:
+            matrix = a.reshape(a.shape[-2:])
+            a, b = b.through(rows), matrix.through(matrix.view.permute((1, 0)))
     if math.prod(b.shape[:-2]) == 1 and len(a.shape) > 2:
         tall = a.view.reshape((math.prod(a.shape[:-1]), a.shape[-1]))
         if tall is not None:
