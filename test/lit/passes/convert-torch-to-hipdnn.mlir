@@ -36,6 +36,32 @@ func.func @tall_product(%a: !torch.vtensor<[2,5,4],f32>, %b: !torch.vtensor<[4,6
 
 // -----
 
+// One matrix times a stack of columns is the product of these, as rows, and its transpose.
+
+// CHECK-LABEL: func.func @stack_of_columns
+// CHECK-DAG:     %[[X:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 4, 1>} : (tensor<2x3x4x1xf32>) -> tensor<6x4xf32>
+// CHECK-DAG:     %[[W:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<5x4xf32>) -> tensor<4x5xf32>
+// CHECK:         %[[C:.*]] = "hipdnn.matmul"(%[[X]], %[[W]]) {{.*}} -> tensor<6x5xf32>
+// CHECK:         "hipdnn.view"(%[[C]]) {{.*}} -> tensor<2x3x5x1xf32>
+func.func @stack_of_columns(%w: !torch.vtensor<[5,4],f32>, %x: !torch.vtensor<[2,3,4,1],f32>) -> !torch.vtensor<[2,3,5,1],f32> {
+  %c = torch.aten.matmul %w, %x : !torch.vtensor<[5,4],f32>, !torch.vtensor<[2,3,4,1],f32> -> !torch.vtensor<[2,3,5,1],f32>
+  return %c : !torch.vtensor<[2,3,5,1],f32>
+}
+
+// -----
+
+// Columns times rows are multiplied by element.
+
+// CHECK-LABEL: func.func @columns_times_rows
+// CHECK:         "hipdnn.pointwise"(%{{.*}}, %{{.*}}) {mode = "mul"} : (tensor<2x5x1xf16>, tensor<2x1x4xf16>) -> tensor<2x5x4xf16>
+// CHECK-NOT:     hipdnn.matmul
+func.func @columns_times_rows(%a: !torch.vtensor<[2,5,1],f16>, %b: !torch.vtensor<[2,1,4],f16>) -> !torch.vtensor<[2,5,4],f16> {
+  %c = torch.aten.bmm %a, %b : !torch.vtensor<[2,5,1],f16>, !torch.vtensor<[2,1,4],f16> -> !torch.vtensor<[2,5,4],f16>
+  return %c : !torch.vtensor<[2,5,4],f16>
+}
+
+// -----
+
 // A slice of a transpose is one window on the argument; its offset counts elements.
 
 // CHECK-LABEL: func.func @window

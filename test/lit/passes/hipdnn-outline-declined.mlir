@@ -161,6 +161,24 @@ func.func @rounded(%a: tensor<4x8xf32>, %c: tensor<8x4xf32>) -> tensor<8x4xf32> 
 
 // -----
 
+// So do ops that a torch op reads, if an op that goes on with its result reads them, too.
+
+// REMARK: 'hipdnn.pointwise' stays: it shares the kernel of a torch op
+// REMARK: 'hipdnn.pointwise' stays: it shares the kernel of a torch op
+// CHECK-LABEL: func.func @rounded_straight_through
+// CHECK-NOT:     "hipdnn.graph"
+// CHECK:         return
+func.func @rounded_straight_through(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %x = "hipdnn.pointwise"(%a) {mode = "tanh_fwd"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %0 = torch_c.from_builtin_tensor %x : tensor<4x8xf32> -> !torch.vtensor<[4,8],f32>
+  %1 = torch.aten.round %0 : !torch.vtensor<[4,8],f32> -> !torch.vtensor<[4,8],f32>
+  %2 = torch_c.to_builtin_tensor %1 : !torch.vtensor<[4,8],f32> -> tensor<4x8xf32>
+  %3 = "hipdnn.pointwise"(%2, %x) {mode = "sub"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %3 : tensor<4x8xf32>
+}
+
+// -----
+
 // The other operand is a product of the concatenation, which has to end before.
 
 // CHECK-LABEL: func.func @product_between

@@ -60,7 +60,7 @@ def matmul(
     The element type defaults to that of `a`.
 
     Vectors get a unit dimension. A stack of matrices times one matrix becomes one tall product, and
-    so does one matrix times a stack of columns.
+    so does one matrix times a stack of columns. Columns times rows are multiplied by element.
     """
     a = a.reshape((1, *a.shape)) if len(a.shape) == 1 else a
     b = b.reshape((*b.shape, 1)) if len(b.shape) == 1 else b
@@ -75,6 +75,8 @@ def matmul(
             a, b = a.through(tall), b.reshape(b.shape[-2:])
     rank = max(len(a.shape), len(b.shape))
     a, b = (t.reshape((1,) * (rank - len(t.shape)) + t.shape) for t in (a, b))
+    if a.shape[-1] == 1 and isinstance(a.element_type, ir.FloatType):
+        return converter.pointwise("mul", [a, b], element or a.element_type).reshape(shape)
     c = hipdnn.matmul(
         converter.materialize(a),
         converter.materialize(b),
