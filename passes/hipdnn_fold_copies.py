@@ -93,8 +93,8 @@ class HipdnnFoldCopiesPass(Pass):
     A graph that only copies a permuted window of the result of another graph, or of a fallback that
     computes each element separately, is erased. The other one writes its result in the copy's order
     (`result_strides`), and readers read that storage. If the window also splits dimensions, as the
-    windows of Swin transformers split rows and columns, a graph of elementwise ops and norms computes
-    with split dimensions.
+    windows of Swin transformers split rows and columns, a graph of elementwise ops and norms
+    computes with split dimensions.
 
     Likewise, a graph or fallback whose result is only concatenated, as a permuted window, writes it
     in the order of the concatenation's part. The part can then be copied as one piece, or needs no
