@@ -12,7 +12,7 @@ from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 from hipgraft.transforms.fusion import NORMS
 from hipgraft.transforms.outlining import is_splat, set_operand_layouts
-from hipgraft.transforms.recognition.values import make_window, readers, window
+from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
 
 _CONSTANT = "arith.constant"
 _POINTWISE = "hipdnn.pointwise"
@@ -92,7 +92,8 @@ def _ops(graph: hipdnn.GraphOp) -> list[ir.Operation]:
 def _check(op: ir.Operation, shape: Shape, parts: Sequence[Shape]) -> None:
     """Checks that an op computes the same if dims are split."""
     split = [dim for dim, part in enumerate(parts) if len(part) > 1]
-    if op.name not in (_CONSTANT, _POINTWISE, _REDUCTION, *NORMS) or len(op.results) != 1:
+    is_known = op.name in (_CONSTANT, _POINTWISE, _REDUCTION, *NORMS) and len(op.results) == 1
+    if not is_known or mode_of(op) == "gen_index":
         raise Declined("other-op", f"'{op.name}' op does not compute with split dims")
     result = shape_of(op.results[0])
     values = [value for value in (*op.operands, *op.results) if len(shape_of(value)) == len(shape)]
@@ -100,7 +101,8 @@ def _check(op: ir.Operation, shape: Shape, parts: Sequence[Shape]) -> None:
         raise Declined("other-shape", f"'{op.name}' op has dims of other extents")
     if op.name == _CONSTANT and values and not is_splat(op.results[0]):
         raise Declined("constant", "a constant has several elements")
-    if op.name == _POINTWISE and len(values) <= len(op.operands):
+    ranked = list(op.operands)[:2] if op.name in NORMS else list(op.operands)
+    if op.name != _CONSTANT and any(value not in values for value in (*ranked, *op.results)):
         raise Declined("other-shape", f"'{op.name}' op has operands of another rank")
     if op.name == _REDUCTION and any(shape_of(op.operands[0])[d] != result[d] for d in split):
         raise Declined("reduced-dim", "a reduction reduces a dim that the copy splits")
@@ -109,8 +111,12 @@ def _check(op: ir.Operation, shape: Shape, parts: Sequence[Shape]) -> None:
 
 
 def _split(shape: Sequence[int], parts: Sequence[Shape]) -> Shape:
-    pairs = zip(shape, parts, strict=True)
-    return tuple(one for n, part in pairs for one in ([1] * len(part) if n == 1 else part))
+    """Returns a shape with dims split; dims that repeat, or are not split, keep their extents."""
+    extents: list[int] = []
+    for extent, part in zip(shape, parts, strict=True):
+        is_split = len(part) > 1 and extent > 1
+        extents += part if is_split else [extent] * len(part)
+    return tuple(extents)
 
 
 def _retype(value: ir.Value, parts: Sequence[Shape]) -> None:

@@ -173,3 +173,27 @@ func.func @windows(%x: tensor<1x4x6x8xf32>, %s: tensor<1x1x1x8xf32>) -> (tensor<
   %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 32, 8, 1>} : (tensor<1x2x3x2x2x8xf32>) -> tensor<6x4x8xf32>
   return %0#0, %3 : tensor<1x4x6x8xf32>, tensor<6x4x8xf32>
 }
+
+// -----
+
+// A dim that is not split is reduced.
+
+// CHECK-LABEL: func.func @lengths
+// CHECK:         "hipdnn.reduction"(%{{.*}}) {mode = "ADD"} : (tensor<2x3x2x4xf32>) -> tensor<2x3x2x1xf32>
+// CHECK:         result_strides = [array<i64: 2, 4, 1, {{[0-9]+}}>]
+// CHECK-NOT:     mode = "identity"
+func.func @lengths(%x: tensor<6x2x4xf32>) -> tensor<3x2x2xf32> {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<6x2x4xf32>):
+    %s = "hipdnn.pointwise"(%a, %a) {mode = "mul"} : (tensor<6x2x4xf32>, tensor<6x2x4xf32>) -> tensor<6x2x4xf32>
+    %r = "hipdnn.reduction"(%s) {mode = "ADD"} : (tensor<6x2x4xf32>) -> tensor<6x2x1xf32>
+    "hipdnn.yield"(%r) : (tensor<6x2x1xf32>) -> ()
+  }) {name = "a"} : (tensor<6x2x4xf32>) -> tensor<6x2x1xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 2, 6, 1>} : (tensor<6x2x1xf32>) -> tensor<3x2x2xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<3x2x2xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
+    "hipdnn.yield"(%r) : (tensor<3x2x2xf32>) -> ()
+  }) {name = "copy", arg_strides = [array<i64: 2, 6, 1>]} : (tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
+  return %2 : tensor<3x2x2xf32>
+}
