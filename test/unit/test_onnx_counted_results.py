@@ -69,8 +69,9 @@ def test_the_number_of_selected_elements(tmp_path, values):
     check(path, {"x": values})
 
 
-def test_columns_of_selected_rows(tmp_path):
-    """As PyTorch exports `rows[:, 2:] = rows[:, :2]`."""
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_columns_of_selected_rows(tmp_path, is_reversed):
+    """As PyTorch exports `rows[:, 2:] = rows[:, :2]`; other rows must not be written."""
     nodes = [
         node("Greater", ["scores", "least"], ["mask"]),
         node("Compress", ["boxes", "mask"], ["rows"], axis=0),
@@ -78,7 +79,8 @@ def test_columns_of_selected_rows(tmp_path):
         node("Shape", ["rows"], ["count"], end=1),
         node("Squeeze", ["count"], ["end"]),
         node("Range", ["zero", "end", "one"], ["numbers"]),
-        node("Unsqueeze", ["numbers", "at_1"], ["line"]),
+        node("Sub", ["zero", "numbers"], ["negative"]),
+        node("Unsqueeze", ["negative" if is_reversed else "numbers", "at_1"], ["line"]),
         node("Shape", ["corners"], ["extents"]),
         node("Expand", ["line", "extents"], ["row"]),
         node("Expand", ["last", "extents"], ["column"]),
@@ -97,7 +99,12 @@ def test_columns_of_selected_rows(tmp_path):
         "at_2": np.array([2]),
     }
     inputs = {"boxes": BOXES, "scores": SCORES}
-    check(save(tmp_path / "m.onnx", nodes, inputs, [("y", F32)], constants), inputs)
+    path = save(tmp_path / "m.onnx", nodes, inputs, [("y", F32)], constants)
+    if is_reversed:
+        with pytest.raises(HipgraftError, match="ScatterND"):
+            read_model(path, counted=True)
+    else:
+        check(path, inputs)
 
 
 @pytest.fixture(scope="module")

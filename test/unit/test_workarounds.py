@@ -545,6 +545,9 @@ def test_crash_on_buffer_pointers() -> None:
 def test_products_of_three_rows_stored_by_columns(batch: tuple[int, ...]) -> None:
     """The compiler crashes and is started again, or the product is materialized."""
     case = three_rows(batch)
+    rows = matmul_case("rows", (*batch, 3, 8), (*batch, 8, 5))
+    assert "compute_barrier" in lower_case(case)
+    assert "compute_barrier" not in lower_case(replace(rows, target="gfx942"))
     flags = Target.parse("gfx942").default_flags
     with closing(ProcessWorkers(1)) as workers, without(WORKAROUNDS["batched-rows"]):
         job = Job("three", "gfx942", flags, lower_case(case))

@@ -248,8 +248,8 @@ def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> 
             continue
         members = set(group.ops)
         outside = {user for op in group.ops for user in _users(op)} - members
-        is_read = any(user.name in COPIED_OPS for user in outside)
-        if not others and is_read and all(user.name in COPIED_OPS for user in outside - given):
+        rest = outside - given
+        if not others and outside and all(user.name in COPIED_OPS for user in rest):
             group.outlined = False
         elif casts := _walked_casts(group):
             positions = positions or {op: position for position, op in enumerate(ops)}

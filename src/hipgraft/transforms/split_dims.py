@@ -26,7 +26,7 @@ def split_dims(graph: hipdnn.GraphOp, result: ir.Value, seen: StridedView) -> No
     [B, 4, 8, 4, 8, C]. Other windows leave the graph as it is.
 
     Args:
-        graph: a graph of elementwise ops, norms, and reductions of other dims.
+        graph: a graph of elementwise ops, reductions, and norms over other dims.
         result: the result of the graph.
         seen: window on all of its storage, each element once.
 
@@ -67,7 +67,7 @@ def split_extents(shape: Sequence[int], seen: StridedView) -> list[Shape] | None
     steps = sorted(
         (pair for pair in zip(seen.strides, seen.shape, strict=True) if pair[1] > 1), reverse=True
     )
-    if seen.offset or math.prod(extent for _, extent in steps) != math.prod(shape):
+    if math.prod(extent for _, extent in steps) != math.prod(shape):
         return None
     parts: list[Shape] = []
     inner = math.prod(shape)
@@ -95,7 +95,6 @@ def _check(op: ir.Operation, shape: Shape, parts: Sequence[Shape]) -> None:
     is_known = op.name in (_CONSTANT, _POINTWISE, _REDUCTION, *NORMS) and len(op.results) == 1
     if not is_known or mode_of(op) == "gen_index":
         raise Declined("other-op", f"'{op.name}' op does not compute with split dims")
-    result = shape_of(op.results[0])
     values = [value for value in (*op.operands, *op.results) if len(shape_of(value)) == len(shape)]
     if any(shape_of(value)[dim] not in (1, shape[dim]) for value in values for dim in split):
         raise Declined("other-shape", f"'{op.name}' op has dims of other extents")
@@ -104,8 +103,6 @@ def _check(op: ir.Operation, shape: Shape, parts: Sequence[Shape]) -> None:
     ranked = list(op.operands)[:2] if op.name in NORMS else list(op.operands)
     if op.name != _CONSTANT and any(value not in values for value in (*ranked, *op.results)):
         raise Declined("other-shape", f"'{op.name}' op has operands of another rank")
-    if op.name == _REDUCTION and any(shape_of(op.operands[0])[d] != result[d] for d in split):
-        raise Declined("reduced-dim", "a reduction reduces a dim that the copy splits")
     if op.name in NORMS and any(shape_of(op.operands[1])[dim] != 1 for dim in split):
         raise Declined("normalised-dim", "a norm normalises a dim that the copy splits")
 

@@ -62,6 +62,19 @@ func.func @columns_times_rows(%a: !torch.vtensor<[2,5,1],f16>, %b: !torch.vtenso
 
 // -----
 
+// Columns that have a matrix each, and columns of bytes, whose products are wider, stay products.
+
+// CHECK-LABEL: func.func @columns_of_matrices
+// CHECK:         "hipdnn.matmul"{{.*}} : (tensor<2x5x4xf32>, tensor<2x4x1xf32>) -> tensor<2x5x1xf32>
+// CHECK:         "hipdnn.matmul"{{.*}} : (tensor<2x5x1xi8>, tensor<2x1x4xi8>) -> tensor<2x5x4xi32>
+func.func @columns_of_matrices(%a: !torch.vtensor<[2,5,4],f32>, %x: !torch.vtensor<[2,4,1],f32>, %b: !torch.vtensor<[2,5,1],si8>, %y: !torch.vtensor<[2,1,4],si8>) -> (!torch.vtensor<[2,5,1],f32>, !torch.vtensor<[2,5,4],si32>) {
+  %c = torch.aten.bmm %a, %x : !torch.vtensor<[2,5,4],f32>, !torch.vtensor<[2,4,1],f32> -> !torch.vtensor<[2,5,1],f32>
+  %d = torch.aten.bmm %b, %y : !torch.vtensor<[2,5,1],si8>, !torch.vtensor<[2,1,4],si8> -> !torch.vtensor<[2,5,4],si32>
+  return %c, %d : !torch.vtensor<[2,5,1],f32>, !torch.vtensor<[2,5,4],si32>
+}
+
+// -----
+
 // A slice of a transpose is one window on the argument; its offset counts elements.
 
 // CHECK-LABEL: func.func @window

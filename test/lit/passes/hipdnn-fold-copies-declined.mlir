@@ -181,3 +181,74 @@ func.func @product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<2x4x4xf32
   }) {name = "copy", arg_strides = [array<i64: 4, 8, 1>]} : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
   return %2 : tensor<2x4x4xf32>
 }
+
+// -----
+
+// Another engine may not take as many dims.
+
+// REMARK: engine 'own' may not take a graph of a higher rank
+// CHECK-LABEL: func.func @other_engine
+// CHECK-NOT:     result_strides
+// CHECK:         mode = "identity"
+func.func @other_engine(%x: tensor<6x4xf32>) -> tensor<3x2x4xf32> {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<6x4xf32>):
+    %n = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<6x4xf32>) -> tensor<6x4xf32>
+    "hipdnn.yield"(%n) : (tensor<6x4xf32>) -> ()
+  }) {engine = "own", name = "a"} : (tensor<6x4xf32>) -> tensor<6x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 4, 12, 1>} : (tensor<6x4xf32>) -> tensor<3x2x4xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<3x2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<3x2x4xf32>) -> tensor<3x2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<3x2x4xf32>) -> ()
+  }) {name = "copy", arg_strides = [array<i64: 4, 12, 1>]} : (tensor<3x2x4xf32>) -> tensor<3x2x4xf32>
+  return %2 : tensor<3x2x4xf32>
+}
+
+// -----
+
+// An index counts the rows that the windows split.
+
+// REMARK: 'hipdnn.pointwise' op does not compute with split dims
+// CHECK-LABEL: func.func @counted
+// CHECK-NOT:     result_strides
+// CHECK:         mode = "identity"
+func.func @counted(%x: tensor<6x4xf32>) -> tensor<3x2x4xf32> {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<6x4xf32>):
+    %i = "hipdnn.pointwise"(%a) {mode = "gen_index", axis = 0 : i64} : (tensor<6x4xf32>) -> tensor<6x4xf32>
+    %n = "hipdnn.pointwise"(%a, %i) {mode = "mul"} : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x4xf32>
+    "hipdnn.yield"(%n) : (tensor<6x4xf32>) -> ()
+  }) {name = "a"} : (tensor<6x4xf32>) -> tensor<6x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 4, 12, 1>} : (tensor<6x4xf32>) -> tensor<3x2x4xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<3x2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<3x2x4xf32>) -> tensor<3x2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<3x2x4xf32>) -> ()
+  }) {name = "copy", arg_strides = [array<i64: 4, 12, 1>]} : (tensor<3x2x4xf32>) -> tensor<3x2x4xf32>
+  return %2 : tensor<3x2x4xf32>
+}
+
+// -----
+
+// A constant has different elements.
+
+// REMARK: a constant has several elements
+// CHECK-LABEL: func.func @constants
+// CHECK-NOT:     result_strides
+// CHECK:         mode = "identity"
+func.func @constants(%x: tensor<6x4xf32>) -> tensor<3x2x4xf32> {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<6x4xf32>):
+    %c = arith.constant dense<[[1.0, 2.0, 3.0, 4.0]]> : tensor<1x4xf32>
+    %n = "hipdnn.pointwise"(%a, %c) {mode = "mul"} : (tensor<6x4xf32>, tensor<1x4xf32>) -> tensor<6x4xf32>
+    "hipdnn.yield"(%n) : (tensor<6x4xf32>) -> ()
+  }) {name = "a"} : (tensor<6x4xf32>) -> tensor<6x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 4, 12, 1>} : (tensor<6x4xf32>) -> tensor<3x2x4xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<3x2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<3x2x4xf32>) -> tensor<3x2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<3x2x4xf32>) -> ()
+  }) {name = "copy", arg_strides = [array<i64: 4, 12, 1>]} : (tensor<3x2x4xf32>) -> tensor<3x2x4xf32>
+  return %2 : tensor<3x2x4xf32>
+}

@@ -197,3 +197,34 @@ func.func @lengths(%x: tensor<6x2x4xf32>) -> tensor<3x2x2xf32> {
   }) {name = "copy", arg_strides = [array<i64: 2, 6, 1>]} : (tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
   return %2 : tensor<3x2x2xf32>
 }
+
+// -----
+
+// The first of two windows splits the dims of the graph. The second one, which would split more, is
+// copied.
+
+// CHECK-LABEL: func.func @two_windows
+// CHECK:         result_strides = [array<i64: 4, 8, 1>, unit]
+// CHECK-COUNT-1: mode = "identity"
+// CHECK-NOT:     mode = "identity"
+func.func @two_windows(%x: tensor<6x4xf32>) -> (tensor<3x2x4xf32>, tensor<2x2x3x2xf32>) {
+  %0:2 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<6x4xf32>):
+    %n = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<6x4xf32>) -> tensor<6x4xf32>
+    %m = "hipdnn.pointwise"(%n) {mode = "neg"} : (tensor<6x4xf32>) -> tensor<6x4xf32>
+    "hipdnn.yield"(%n, %m) : (tensor<6x4xf32>, tensor<6x4xf32>) -> ()
+  }) {name = "a"} : (tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<6x4xf32>)
+  %1 = "hipdnn.view"(%0#0) {offset = 0 : i64, strides = array<i64: 4, 12, 1>} : (tensor<6x4xf32>) -> tensor<3x2x4xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<3x2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<3x2x4xf32>) -> tensor<3x2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<3x2x4xf32>) -> ()
+  }) {name = "copy", arg_strides = [array<i64: 4, 12, 1>]} : (tensor<3x2x4xf32>) -> tensor<3x2x4xf32>
+  %3 = "hipdnn.view"(%0#1) {offset = 0 : i64, strides = array<i64: 1, 12, 4, 2>} : (tensor<6x4xf32>) -> tensor<2x2x3x2xf32>
+  %4 = "hipdnn.graph"(%3) ({
+  ^bb0(%a: tensor<2x2x3x2xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<2x2x3x2xf32>) -> tensor<2x2x3x2xf32>
+    "hipdnn.yield"(%r) : (tensor<2x2x3x2xf32>) -> ()
+  }) {name = "copy", arg_strides = [array<i64: 1, 12, 4, 2>]} : (tensor<2x2x3x2xf32>) -> tensor<2x2x3x2xf32>
+  return %2, %4 : tensor<3x2x4xf32>, tensor<2x2x3x2xf32>
+}
