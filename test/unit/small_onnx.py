@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +37,32 @@ def save(path: Path, nodes, inputs, outputs, constants=None, opset=20) -> Path:
     model.graph.output.extend(inferred.graph.output)
     onnx.save(model, path)
     return path
+
+
+class RandomNodes:
+    """Nodes of a random model, with its inputs and constants."""
+
+    def __init__(self, seed: int):
+        self.draw = random.Random(seed)
+        self.values = np.random.default_rng(seed)
+        self.nodes: list[onnx.NodeProto] = []
+        self.inputs: dict[str, np.ndarray] = {}
+        self.constants: dict[str, np.ndarray] = {}
+
+    def op(self, op_type: str, *operands: str, **attributes: object) -> str:
+        """Adds a node and returns its result."""
+        result = f"r{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op_type, operands, [result], **attributes))
+        return result
+
+    def check(self, path: Path, results: list[str]) -> None:
+        """Compares what the compiled model computes on the CPU with onnxruntime's results."""
+        pairs = [(name, F32) for name in results]
+        save(path, self.nodes, self.inputs, pairs, self.constants)
+        wanted = onnxruntime.InferenceSession(path).run(None, self.inputs)
+        found = hipgraft.compile(path, "cpu").run(self.inputs)
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 compiles = True

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
-from onnx import helper
-from small_onnx import F32, save
-
-import hipgraft
-
-node = helper.make_node
+from small_onnx import RandomNodes
 
 
-class Attention:
-    """A random spelling of attention: its nodes, inputs and constants."""
+class Attention(RandomNodes):
+    """A random spelling of attention."""
 
     def __init__(self, seed: int):
-        self.draw = random.Random(seed)
-        self.values = np.random.default_rng(seed)
-        self.nodes: list = []
-        self.inputs: dict[str, np.ndarray] = {}
-        self.constants: dict[str, np.ndarray] = {"low": np.float32(-1e38), "zero": np.float32(0)}
+        super().__init__(seed)
+        self.constants = {"low": np.array(-1e38, np.float32), "zero": np.array(0, np.float32)}
         self.lead = [self.draw.choice([1, 2, 3]) for _ in range(self.draw.choice([2, 3, 3, 4]))]
 
     def operand(self, name: str, shape: list[int]) -> str:
@@ -34,11 +24,6 @@ class Attention:
         stored = [shape[order.index(dim)] for dim in range(len(shape))]
         self.inputs[name] = self.values.standard_normal(stored).astype(np.float32)
         return self.op("Transpose", name, perm=order)
-
-    def op(self, op_type: str, *operands: str, **attributes: object) -> str:
-        result = f"r{len(self.nodes)}"
-        self.nodes.append(node(op_type, operands, [result], **attributes))
-        return result
 
     def masked(self, scores: str, number: int, extents: tuple[int, int]) -> str:
         """Masks scores, in some of their dims."""
@@ -65,14 +50,21 @@ class Attention:
 @pytest.mark.parametrize("seed", range(32))
 def test_attention(seed: int, tmp_path: Path) -> None:
     attention = Attention(seed)
-    result = attention.build()
-    path = save(
-        tmp_path / "m.onnx",
-        attention.nodes,
-        attention.inputs,
-        [(result, F32)],
-        attention.constants,
-    )
-    (want,) = onnxruntime.InferenceSession(path).run(None, attention.inputs)
-    (got,) = hipgraft.compile(path, "cpu").run(attention.inputs)
-    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    attention.check(tmp_path / "m.onnx", [attention.build()])
+
+
+def test_batches_of_an_operand_that_do_not_join(tmp_path: Path) -> None:
+    """The mask joins the last two batches, but the operands store these in another order."""
+    attention = Attention(0)
+    values, op = attention.values, attention.op
+    attention.inputs["q"] = values.standard_normal((4, 6, 5, 8)).astype(np.float32)
+    attention.inputs["k"] = values.standard_normal((4, 6, 8, 7)).astype(np.float32)
+    attention.inputs["v"] = values.standard_normal((4, 6, 7, 8)).astype(np.float32)
+    attention.inputs["m"] = values.standard_normal((2, 1, 1, 5, 7)).astype(np.float32)
+    attention.constants["wide"] = np.array([2, 3, 4, 5, 7])
+    attention.constants["narrow"] = np.array([6, 4, 5, 7])
+    q, k, v = (op("Transpose", name, perm=[1, 0, 2, 3]) for name in "qkv")
+    scores = op("MatMul", q, k)
+    masked = op("Add", op("Reshape", scores, "wide"), "m")
+    weights = op("Reshape", op("Softmax", masked, axis=-1), "narrow")
+    attention.check(tmp_path / "m.onnx", [op("MatMul", weights, v)])

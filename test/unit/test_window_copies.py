@@ -6,30 +6,20 @@ A window splits dims and reorders the parts, as the windows of Swin transformers
 from __future__ import annotations
 
 import math
-import random
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
-from onnx import helper
-from small_onnx import F32, save
+from small_onnx import RandomNodes
 
-import hipgraft
 from hipgraft.transforms import split_dims, written_order
 
-node = helper.make_node
 
-
-class Windows:
-    """A random model: its nodes, inputs, constants and results."""
+class Windows(RandomNodes):
+    """A random model and its results."""
 
     def __init__(self, seed: int):
-        self.draw = random.Random(seed)
-        self.values = np.random.default_rng(seed)
-        self.nodes: list = []
-        self.inputs: dict[str, np.ndarray] = {}
-        self.constants: dict[str, np.ndarray] = {}
+        super().__init__(seed)
         self.results: list[str] = []
         rank = self.draw.choice([2, 3, 4])
         self.parts = [
@@ -40,11 +30,6 @@ class Windows:
     @property
     def shape(self) -> list[int]:
         return [math.prod(part) for part in self.parts]
-
-    def op(self, op_type: str, *operands: str, **attributes: object) -> str:
-        result = f"r{len(self.nodes)}"
-        self.nodes.append(node(op_type, operands, [result], **attributes))
-        return result
 
     def const(self, values: object, dtype: type = np.int64) -> str:
         name = f"c{len(self.constants)}"
@@ -92,12 +77,7 @@ class Windows:
 def _run(seed: int, folder: Path) -> None:
     model = Windows(seed)
     model.build()
-    results = [(name, F32) for name in model.results]
-    path = save(folder / "m.onnx", model.nodes, model.inputs, results, model.constants)
-    wanted = onnxruntime.InferenceSession(path).run(None, model.inputs)
-    found = hipgraft.compile(path, "cpu").run(model.inputs)
-    for got, want in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    model.check(folder / "m.onnx", model.results)
 
 
 @pytest.mark.sampled(6)

@@ -79,7 +79,7 @@ def recognize_attention(op: ir.Operation, rules: Rules) -> str | None:
         return None
     q, k, v = *product.operands, op.operands[1]
     windows = [window(q), _transposed(k), window(v)]
-    parts.batches = _joined_batches(parts, [view for _, view in windows])
+    _join_leading(parts, [view for _, view in windows])
     tensors = [
         _unscaled(*_heads(*windows[0], parts), parts, rules),
         _unscaled(*_heads(*windows[1], parts), parts, rules),
@@ -263,23 +263,27 @@ def _heads(base: ir.Value, view: StridedView, scores: _Scores) -> tuple[ir.Value
         if grouped is None:
             raise Declined("attention-batch", "batches and heads are grouped in several ways")
         view = grouped
-    if len(view.shape) > _RANK and (joined := _joined(view, scores)) is not None:
+    if len(view.shape) > _RANK:
+        joined = _joined(view, scores)
+        if joined is None:
+            raise Declined("attention-batch", "the batches of an operand do not join")
         view = joined
     while len(view.shape) < _RANK:
         view = view.insert(0)
     return unrepeated(base, view)
 
 
-def _joined_batches(scores: _Scores, views: Sequence[StridedView]) -> int:
-    """Returns how many leading dims of attention of a higher rank may join to the batch."""
+def _join_leading(scores: _Scores, views: Sequence[StridedView]) -> None:
+    """Chooses how many leading dims of attention of a higher rank join to the batch."""
     rank = len(scores.shape)
     if rank <= _RANK:
-        return 1
-    for scores.batches in range(rank - 3, 0, -1):
+        return
+    for batches in range(rank - 3, 0, -1):
+        scores.batches = batches
         joined = [_joined(view, scores) for view in views if len(view.shape) == rank]
         joined += [_mask_view(window(one)[1], scores) for one in scores.masks]
         if all(joined):
-            return scores.batches
+            return
     raise Declined("attention-rank", f"attention of rank {rank} whose batches do not join")
 
 

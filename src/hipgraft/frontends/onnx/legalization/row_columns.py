@@ -68,7 +68,7 @@ def _columns(
 ) -> Array | None:
     """Returns the position of each place in the columns, in row-major order.
 
-    None if rows do not address themselves, or columns that are not constant.
+    Returns None unless each row addresses itself, in constant columns.
     """
     if len(sources) != index.shape[-1] or numbers.get(sources[0]) is not index.selection:
         return None

@@ -113,8 +113,8 @@ class _Rewriter:
     Args:
         model: model with inferred shapes.
         graph: its metadata.
-        computes_counts: whether nodes that are no extents, but compute with a number of rows, read
-            that number as a value.
+        computes_counts: whether nodes that cannot be evaluated on extents read the number of rows
+            as a value, computed at run time.
     """
 
     def __init__(self, model: onnx.ModelProto, graph: GraphInfo, *, computes_counts: bool = False):
