@@ -23,6 +23,7 @@ from hipgraft.codegen.iree.entry import (
 )
 from hipgraft.codegen.iree.extent_checks import check_extents
 from hipgraft.codegen.iree.gathers import fuse_gathers
+from hipgraft.codegen.iree.matrix_tiles import correct_tiles
 from hipgraft.codegen.iree.pointer_alignment import relax_alignment
 from hipgraft.codegen.iree.row_tiles import set_rows
 from hipgraft.codegen.iree.schedule import Schedule, read_schedule
@@ -249,6 +250,7 @@ def _pick_tiles(session: IreeSession, module: ir.Module, target: Target, *, is_f
     relax_alignment(module)
     session.run(module, compile_from="executable-sources", compile_to=_CONFIGURED)
     is_changed = correct_blocks(module, target, is_free=is_free)
+    is_changed |= is_free and correct_tiles(module, target)
     guard_gathers(module, target)
     select_factors(module, target)
     return is_changed

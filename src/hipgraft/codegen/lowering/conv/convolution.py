@@ -17,7 +17,12 @@ from hipgraft.codegen.lowering.conv.direct import (
     is_read_directly,
     padded_copy,
 )
-from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window, is_depthwise
+from hipgraft.codegen.lowering.conv.geometry import (
+    ConvParams,
+    has_unit_window,
+    is_depthwise,
+    window_loops,
+)
 from hipgraft.codegen.lowering.conv.product import is_whole_image, multiplied, multiply_images
 from hipgraft.codegen.lowering.conv.scalar import convolve_in_tiles, is_tiled, is_tiled_depthwise
 from hipgraft.codegen.lowering.conv.split import convolve_in_parts, has_few_positions, is_split
@@ -236,20 +241,6 @@ def _grouped(lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, init:
         name = "linalg.conv_2d_ngchw_gfchw"
         conv = emitter.named("conv", name, [x, w], y, params.text)
     else:
-        maps = _grouped_maps(spatial, params)
-        kinds = ["parallel"] * (3 + spatial) + ["reduction"] * (1 + spatial)
+        maps, kinds = window_loops(params, spatial, "gf")
         conv = emitter.contraction("conv", x, w, y, maps, kinds)
     return emitter.reshape(resized(emitter, conv, 2, -more), init.shape)
-
-
-def _grouped_maps(spatial: int, params: ConvParams) -> list[str]:
-    """Returns maps of loops (n, g, f, out..., c, window...) for x [n, g, c, ...], w and y."""
-    out = [f"o{dim}" for dim in range(spatial)]
-    window = [f"r{dim}" for dim in range(spatial)]
-    read = [
-        f"{o} * {step} + {r} * {spread}"
-        for o, r, step, spread in zip(out, window, params.stride, params.dilation, strict=True)
-    ]
-    loops = ", ".join(["n", "g", "f", *out, "c", *window])
-    results = (["n", "g", "c", *read], ["g", "f", "c", *window], ["n", "g", "f", *out])
-    return [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]

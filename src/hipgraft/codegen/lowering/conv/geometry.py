@@ -44,6 +44,29 @@ class ConvParams:
         return f"{{dilations = {vector(self.dilation)}, strides = {vector(self.stride)}}}"
 
 
+def window_loops(params: ConvParams, spatial: int, filters: str) -> tuple[list[str], list[str]]:
+    """Returns the indexing maps of a convolution in groups, and the kinds of its loops.
+
+    The operands are padded activations [N, G, C, spatial...] and filters [G, F, C, window...]; the
+    result is [N, G, F, spatial...].
+
+    Args:
+        params: steps of the window.
+        spatial: number of spatial dims.
+        filters: the order of the first two dims of the filters, `gf` or `fg`.
+    """
+    out = [f"o{dim}" for dim in range(spatial)]
+    window = [f"r{dim}" for dim in range(spatial)]
+    read = [
+        f"{o} * {step} + {r} * {spread}"
+        for o, r, step, spread in zip(out, window, params.stride, params.dilation, strict=True)
+    ]
+    loops = ", ".join(["n", "g", "f", *out, "c", *window])
+    results = (["n", "g", "c", *read], [*filters, "c", *window], ["n", "g", "f", *out])
+    maps = [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]
+    return maps, ["parallel"] * (3 + spatial) + ["reduction"] * (1 + spatial)
+
+
 def is_depthwise(x: Tensor, w: Tensor) -> bool:
     """Returns whether each channel of `x` [N, C, spatial...] has one filter of its own."""
     return x.shape[1] == w.shape[0] > 1 == w.shape[1]

@@ -1,10 +1,10 @@
-"""Splits the products of convolutions with few positions, which do not fill a GPU unsplit.
+"""Splits the sums of convolutions with few positions, which do not fill a GPU unsplit.
 
-A convolution of 256 channels in images of 14x14 has tiles for 14 of a GPU's hundreds of compute
-units, each of which sums 2,304 products one after the other. So this lowering copies the elements
-of all windows to rows of a matrix, splits its K dim into parts, and multiplies the parts as a
-batch. A last dispatch adds the results of the parts, and fuses the ops that follow. With very few
-positions, one unsplit product of these rows takes less time.
+A convolution of 512 channels in images of 7x7 has 112 tiles, each of which sums 4,608 products one
+after the other. Matrix instructions convolve parts of the channels as a batch, and a second
+dispatch adds the results of the parts and fuses the ops that follow. Where the compiler does not
+convolve by matrix instructions, the elements of all windows are copied to rows of a matrix first,
+whose K dim is split. With very few positions, one unsplit product of these rows takes less time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from collections.abc import Sequence
 
 from hipgraft.codegen.iree.vector_tiles import has_few_rows
 from hipgraft.codegen.lowering.conv.direct import clamped, read_or_zero
-from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window
+from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window, window_loops
 from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.matmul.matmul import multiply
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.dialects.hipdnn import ReductionMode
 from hipgraft.ir.element_types import bit_width
 
@@ -36,14 +38,17 @@ _MOST_POSITIONS = 1024
 """With more positions, the windows and the results of the parts outweigh the convolution."""
 
 # The forms for which parts are the default. All times include every launch. On gfx942, by estimate,
-# a 3x3 convolution of 128 channels in f16 images of 28x28 takes 16 instead of 30 us, one of 256
-# channels in 14x14 takes 15 instead of 30 us, one of 64 channels in f32 images of 28x28 takes 17
-# instead of 31 us, and a 1x1 convolution of 960 channels in 7x7 half the time. Measured on an H100,
-# the first two take 35 instead of 42 us and 27 instead of 71; on an H200, the others 28 instead of
-# 31 and 15 instead of 29. 1x1 convolutions with more results have enough workgroups unsplit: split,
-# one of 1,024 channels in 28x28 would take 14 instead of 7 us. One with windows of 1x7 and 192
-# channels in f16 images of 17x17 takes 17 us unsplit and 18 in parts. RDNA's GPUs have fewer
-# compute units.
+# a 3x3 convolution of 512 channels in f16 images of 7x7 takes 12 instead of 28 us and one of 256
+# channels in f32 images of 14x14 takes 12 instead of 30 us. With 256 channels in f16 images of
+# 14x14 both take 14 us, so that whole sums, which take one launch, are better. For CUDA, IREE
+# convolves without matrix instructions: measured on an H100, a 3x3 convolution of 128 channels in
+# f16 images of 28x28 takes 35 instead of 42 us and one of 256 channels in 14x14 takes 27 instead of
+# 71; on an H200, one of 64 channels in f32 images of 28x28 takes 28 instead of 31 us, and a 1x1
+# convolution of 960 channels in 7x7 15 instead of 29. 1x1 convolutions with more results have
+# enough workgroups unsplit: split, one of 1,024 channels in 28x28 would take 14 instead of 7 us.
+# One with windows of 1x7 and 192 channels in f16 images of 17x17 takes 17 us unsplit and 18 in
+# parts. RDNA's GPUs have fewer compute units.
+_MANY_BYTES = 4608
 _MANY_PRODUCTS = 576
 _MANY_ON_RDNA = 1024
 _FEW_ON_RDNA = 512
@@ -58,18 +63,20 @@ def can_split(x: Tensor, w: Tensor, result: Tensor) -> bool:
 
 def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     """Returns whether `convolve_in_parts` is the cheapest lowering."""
-    filters, *rest = w.shape
+    depth, positions = math.prod(w.shape[1:]), _positions(result)
     many = _MANY_ON_RDNA if target.is_rdna else _MANY_PRODUCTS
-    is_deep = filters >= _DEPTH and math.prod(rest) >= many
+    is_deep = w.shape[0] >= _DEPTH and depth >= many
     if target.kind is TargetKind.CPU or not is_deep or not can_split(x, w, result):
         return False
     if has_few_positions(w, result, target):
         return True
     if has_unit_window(w.shape):
-        return filters * _positions(result) <= _FEW_ELEMENTS
-    if _is_line(w) and (bit_width(w.element) or 0) < 32 and _positions(result) > _FEW_ROWS:
+        return w.shape[0] * positions <= _FEW_ELEMENTS
+    if x.element in target.matrix_elements:
+        return depth * (bit_width(w.element) or 0) // 8 > _MANY_BYTES
+    if _is_line(w) and (bit_width(w.element) or 0) < 32 and positions > _FEW_ROWS:
         return False
-    return not target.is_rdna or _positions(result) <= _FEW_ON_RDNA
+    return not target.is_rdna or positions <= _FEW_ON_RDNA
 
 
 def _is_line(w: Tensor) -> bool:
@@ -80,7 +87,7 @@ def _is_line(w: Tensor) -> bool:
 def convolve_in_parts(
     emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
 ) -> Tensor:
-    """Emits the convolution of `x` with `w` as products of parts of their K dim.
+    """Emits the convolution of `x` with `w` as sums of parts of their K dim.
 
     If there are so few positions that wavefronts sum the results of each filter, it emits one
     product.
@@ -93,22 +100,63 @@ def convolve_in_parts(
         result: shape and accumulator type of the result [N, K, spatial...].
 
     Returns:
-        The accumulated result, stored channels last.
+        The accumulated result.
+    """
+    emitter.whole_reductions = True
+    if has_few_positions(w, result, emitter.target):
+        return _sum_of_windows(emitter, params, x, w, result, 1)
+    parts = _parts(w, result)
+    if _is_convolved(x, w, parts, emitter.target):
+        return _sum_of_channels(emitter, params, x, w, result, parts)
+    return _sum_of_windows(emitter, params, x, w, result, parts)
+
+
+def _is_convolved(x: Tensor, w: Tensor, parts: int, target: Target) -> bool:
+    """Whether IREE convolves parts of the channels by matrix instructions.
+
+    With channels last, IREE 3.13.0 multiplies elements of a group by the filters of another.
+    """
+    is_first = _order(x) == tuple(range(x.rank))
+    is_matrix = x.element in target.matrix_elements and not has_unit_window(w.shape)
+    return is_matrix and is_first and w.shape[1] % parts == 0
+
+
+def _sum_of_channels(
+    emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, result: Tensor, parts: int
+) -> Tensor:
+    """Convolves parts of the channels as a batch, and adds their results."""
+    x = padded(emitter, emitter.logical(x), params.before, params.after)
+    x = crop_unread(emitter, x, params.spans(w.shape[2:]), result.shape[2:])
+    x, w = (emitter.split_dim(emitter.logical(value), 1, parts) for value in (x, w))
+    shape = (result.shape[0], parts, *result.shape[1:])
+    init = emitter.filled(Tensor.logical("", shape, result.element), 0)
+    maps, kinds = window_loops(params, x.rank - 3, "fg")
+    sums = emitter.contraction("conv", x, w, init, maps, kinds)
+    total = reduce_dims(emitter, ReductionMode.ADD, sums, [1], result.element)
+    return total.without_unit_dim(1)
+
+
+def _sum_of_windows(
+    emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, result: Tensor, parts: int
+) -> Tensor:
+    """Multiplies parts of the elements of all windows, and adds their products.
+
+    Returns:
+        The sums, stored channels last.
     """
     batch, filters, *positions = result.shape
-    rows, depth, parts = _positions(result), math.prod(w.shape[1:]), _parts(w, result)
+    rows, depth = _positions(result), math.prod(w.shape[1:])
     order = _order(w)
-    w = emitter.in_order(w, order)
+    w = emitter.materialized(emitter.in_order(w, order))
     is_moved = any((*params.before, *params.after)) or max(params.stride) > 1
     is_whole = has_unit_window(w.shape) and not is_moved
     last = (0, *range(2, x.rank), 1)
     windows = x.permuted(last) if is_whole else _windows(emitter, params, x, w, result, order)
-    emitter.whole_reductions = True
     a, b = (
         emitter.reshape(value, (size, depth))
         for value, size in ((windows, rows), (w.permuted(order), filters))
     )
-    if has_few_positions(w, result, emitter.target):
+    if parts == 1:
         total = multiply(emitter, a, b.permuted((1, 0)), (rows, filters), result.element)
     else:
         a, b = (

@@ -70,6 +70,12 @@ class Tensor:
         dims = tuple(dim + (dim >= position) for dim in self.dims)
         return Tensor(self.name, shape, self.element, dims)
 
+    def without_unit_dim(self, position: int) -> Tensor:
+        """Returns the tensor without a logical dim of extent 1 that is not stored."""
+        shape = (*self.shape[:position], *self.shape[position + 1 :])
+        dims = tuple(dim - (dim > position) for dim in self.dims)
+        return Tensor(self.name, shape, self.element, dims)
+
     @property
     def broadcast_dims(self) -> list[int]:
         """Logical dims of extent 2 or more that the value does not store."""
