@@ -65,9 +65,20 @@ MATERIALIZED = [
     conv_case("dilated", (1, 1, 36, 36), (16, 1, 8, 8), "f16", pre=ONE, dilation=[1, 4]),
     conv_case("dilated", (1, 2, 30, 30), (32, 1, 4, 4), "f32", dilation=TWO),
 ]
+UNIT_PARTS = conv_case("unit_parts", (1, 1248, 6, 6), (16, 1248, 1, 1), "f16")
+F32_PARTS = conv_case("f32_parts", (1, 160, 6, 6), (16, 160, 3, 3), "f32", pre=ONE)
+FOUR_PARTS = conv_case("four_parts", (1, 320, 17, 17), (16, 320, 3, 3), "f16", pre=ONE)
+LAST_PARTS = conv_case(
+    "last_parts", (1, 320, 6, 6), (16, 320, 3, 3), "f16", pre=ONE, channels_last=True
+)
 IN_PARTS = [
-    conv_case("six_parts", (1, 576, 6, 6), (16, 576, 1, 1), "f16"),
-    conv_case("five_parts", (1, 80, 6, 6), (16, 80, 3, 3), "f32", pre=ONE),
+    UNIT_PARTS,
+    F32_PARTS,
+    FOUR_PARTS,
+    LAST_PARTS,
+    conv_case("1d_parts", (1, 160, 40), (16, 160, 9), "f32", pre=[4]),
+    conv_case("2_images_parts", (2, 320, 9, 9), (16, 320, 3, 3), "f16", stride=TWO, dilation=TWO),
+    conv_case("3d_parts", (1, 96, 4, 4, 4), (16, 96, 3, 3, 3), "bf16", pre=[1, 1, 1]),
 ]
 CASES = [
     replace(case, name=f"long_{case.name}")
@@ -103,14 +114,32 @@ def test_convolutions_stay_whole() -> None:
     ]
 
 
-@pytest.mark.parametrize(("case", "parts"), [*zip(IN_PARTS, ("6x36x16", "5x36x16"), strict=True)])
-def test_k_is_divided_where_positions_are_few(case: Case, parts: str) -> None:
-    """From 576 products on, K has the most parts, up to 8, that are multiples of 16."""
-    divided = [
-        f"tensor<{parts}xf32>" in lower_case(replace(case, target=target))
-        for target in ("gfx942", "sm_80", "gfx1100", "cpu")
-    ]
-    assert divided == [True, True, False, False]
+@pytest.mark.parametrize(
+    ("case", "forms"),
+    [
+        (UNIT_PARTS, ("6x36x16", "6x36x16", "6x36x16")),
+        (F32_PARTS, ("1x8x16x6x6", "6x36x16", "6x36x16")),
+        (FOUR_PARTS, ("1x4x16x17x17", "4x289x16", "1x4x16x17x17")),
+        (LAST_PARTS, ("6x36x16", "6x36x16", "6x36x16")),
+    ],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_sums_are_divided_where_positions_are_few(case: Case, forms: tuple[str, ...]) -> None:
+    """Matrix instructions convolve parts of the channels; other parts are those of a product."""
+    for target, form in zip(("gfx942", "sm_80", "gfx1100"), forms, strict=True):
+        assert f"tensor<{form}xf32>" in lower_case(replace(case, target=target))
+    whole = lower_case(replace(case, target="cpu"))
+    assert not any(f"tensor<{form}xf32>" in whole for form in forms)
+
+
+@pytest.mark.parametrize("window", [(64, 3), (1024, 1)])
+def test_short_sums_are_whole(window: tuple[int, int]) -> None:
+    """Whole sums in one launch take as long as parts."""
+    channels, size = window
+    shape = (16, channels, size, size)
+    case = conv_case("short", (1, channels, 14, 14), shape, "f16", pre=[size // 2] * 2)
+    assert "tensor<1x16x14x14xf32>" in lower_case(replace(case, target="gfx942"))
+    assert "x196x16xf32>" in lower_case(replace(case, target="sm_80"))
 
 
 def test_k_is_whole_where_wavefronts_share_a_sum() -> None:
@@ -120,12 +149,3 @@ def test_k_is_whole_where_wavefronts_share_a_sum() -> None:
         text = lower_case(replace(case, target=target))
         assert "x16x16xf32>" not in text
         assert "tensor<16x16xf32>" in text
-
-
-@pytest.mark.parametrize(("element", "parts"), [("f16", False), ("f32", True)])
-def test_k_of_short_elements_in_lines_is_whole(element: str, parts: bool) -> None:
-    """With more than 256 positions, splitting K gains nothing for windows of one dim."""
-    case = conv_case("line", (1, 128, 17, 17), (32, 128, 1, 7), element, pre=[0, 3])
-    assert ("tensor<4x289x32xf32>" in lower_case(replace(case, target="gfx942"))) == parts
-    few = conv_case("line", (1, 128, 16, 16), (32, 128, 1, 7), element, pre=[0, 3])
-    assert "tensor<8x256x32xf32>" in lower_case(replace(few, target="gfx942"))

@@ -22,6 +22,7 @@ from hipgraft.ir.io import walk
 
 _CONFIG, _TRANSLATION = "lowering_config", "translation_info"
 _WORKGROUP_SIZE = re.compile(r"workgroup_size = \[(\d+)")
+_FIELDS = ("workgroup", "padding", "subgroup", "subgroup_basis", "reduction")
 _INSTRUCTION = re.compile(r"_(\d+)x(\d+)x(\d+)_")
 
 _FEWEST_RESULTS = 512
@@ -46,7 +47,8 @@ class _Tiles:
         units: elements of a parallel loop that one matrix instruction covers.
         workgroup: elements of a parallel loop in a workgroup's tile.
         wavefronts: the most wavefronts in a workgroup.
-        steps: matrix instructions along K in an iteration.
+        steps: matrix instructions along K in an iteration; for the pipeline `VectorDistribute`,
+            elements.
     """
 
     extents: tuple[int, ...]
@@ -130,14 +132,14 @@ def correct_tiles(module: ir.Module, target: Target) -> bool:
 
 def _correct(function: ir.Operation, target: Target) -> bool:
     configured = [op for op in walk(function) if "mma_kind" in _text(op, _CONFIG)]
-    if len(configured) != 1 or "TileAndFuse" not in _text(function, _TRANSLATION):
+    if len(configured) != 1 or configured[0].name != "linalg.generic":
         return False
     (op,) = configured
     tiles = _tiles(function, op, target)
     if tiles is None:
         return False
     better = _spread(tiles, target)
-    if target.is_rdna:
+    if target.is_rdna and "TileAndFuse" in _text(function, _TRANSLATION):
         better = _within_registers(better, op, target)
     if better == tiles:
         return False
@@ -146,7 +148,10 @@ def _correct(function: ir.Operation, target: Target) -> bool:
 
 
 def _tiles(function: ir.Operation, op: ir.Operation, target: Target) -> _Tiles | None:
-    """Returns the tiles of an op; None if it is no contraction of two static operands."""
+    """Returns the tiles of an op; None if it is no contraction of static operands.
+
+    An op with several results multiplies one operand by each of the others.
+    """
     config, kinds = _text(op, _CONFIG), iterators(op)
     workgroup = [tile for tile in _field(config, "workgroup") if tile]
     loops = kinds.count("parallel")
@@ -154,7 +159,7 @@ def _tiles(function: ir.Operation, op: ir.Operation, target: Target) -> _Tiles |
     threads = _WORKGROUP_SIZE.search(_text(function, _TRANSLATION))
     if "reduction" in kinds[:loops] or len(workgroup) != loops or not sizes or not threads:
         return None
-    a, b, c = (_loops(ir.AffineMapAttr(each).value) for each in indexing_maps(op))
+    a, b, *_, c = (_loops(ir.AffineMapAttr(each).value) for each in indexing_maps(op))
     shape = tensor(op.results[0])
     if not shape.has_static_shape or sorted(c) != list(range(loops)):
         return None
@@ -200,7 +205,7 @@ def _within_registers(tiles: _Tiles, op: ir.Operation, target: Target) -> _Tiles
 
 def _set(function: ir.Operation, op: ir.Operation, tiles: _Tiles, target: Target) -> None:
     config, info, shares = _text(op, _CONFIG), _text(function, _TRANSLATION), tiles.shares
-    old = {name: _field(config, name) for name in ("workgroup", "padding", "subgroup", "reduction")}
+    old = {name: _field(config, name) for name in _FIELDS}
     *_, steps = old["reduction"]
     inner = {name: values[len(shares) :] for name, values in old.items()}
     parts = zip(tiles.workgroup, tiles.units, shares, strict=True)
@@ -212,10 +217,11 @@ def _set(function: ir.Operation, op: ir.Operation, tiles: _Tiles, target: Target
             *(each * tiles.steps // steps for each in inner["padding"][-1:]),
         ],
         "subgroup": [*(tile // (unit * share) for tile, unit, share in parts), *inner["subgroup"]],
+        "subgroup_basis": [*shares, *old["subgroup_basis"][len(shares) :]],
         "reduction": [*old["reduction"][:-1], tiles.steps],
     }
     for name, values in fields.items():
-        config = re.sub(rf"\b{name} = \[[\d, ]*\]", f"{name} = {values}", config)
+        config = _field_of(name).sub(rf"\g<1>{values}", config)
     op.attributes[_CONFIG] = ir.Attribute.parse(config)
     items = f"workgroup_size = [{prod(shares) * target.wavefront_size}"
     function.attributes[_TRANSLATION] = ir.Attribute.parse(_WORKGROUP_SIZE.sub(items, info))
@@ -226,5 +232,10 @@ def _text(op: ir.Operation, name: str) -> str:
 
 
 def _field(config: str, name: str) -> list[int]:
-    found = re.search(rf"\b{name} = \[([\d, ]*)\]", config)
-    return [int(one) for one in found[1].split(",") if one.strip()] if found else []
+    found = _field_of(name).search(config)
+    return [int(one) for one in re.findall(r"\d+", found[2])] if found else []
+
+
+def _field_of(name: str) -> re.Pattern[str]:
+    """Returns the pattern of a field's name and its list, which for a basis are the counts."""
+    return re.compile(rf"(\b{name} = \[?)(\[[\d, ]*\])")

@@ -37,22 +37,24 @@ _FEW_ROWS = 256
 _MOST_POSITIONS = 1024
 """With more positions, the windows and the results of the parts outweigh the convolution."""
 
-# The forms for which parts are the default. All times include every launch. On gfx942, by estimate,
-# a 3x3 convolution of 512 channels in f16 images of 7x7 takes 12 instead of 28 us and one of 256
-# channels in f32 images of 14x14 takes 12 instead of 30 us. With 256 channels in f16 images of
-# 14x14 both take 14 us, so that whole sums, which take one launch, are better. For CUDA, IREE
-# convolves without matrix instructions: measured on an H100, a 3x3 convolution of 128 channels in
-# f16 images of 28x28 takes 35 instead of 42 us and one of 256 channels in 14x14 takes 27 instead of
-# 71; on an H200, one of 64 channels in f32 images of 28x28 takes 28 instead of 31 us, and a 1x1
-# convolution of 960 channels in 7x7 15 instead of 29. 1x1 convolutions with more results have
-# enough workgroups unsplit: split, one of 1,024 channels in 28x28 would take 14 instead of 7 us.
-# One with windows of 1x7 and 192 channels in f16 images of 17x17 takes 17 us unsplit and 18 in
-# parts. RDNA's GPUs have fewer compute units.
-_MANY_BYTES = 4608
+# The forms for which parts are the default. All times include every launch. By estimate for
+# gfx942, a 3x3 convolution of 512 channels in f16 images of 7x7 takes 12 instead of 28 us, one of
+# 256 channels in f32 images of 14x14 takes 12 instead of 30 us, and a 1x1 convolution of 2,048
+# channels in f16 images of 7x7 takes 8 instead of 19 us. With 256 channels in f16 images of 14x14
+# both take 14 us, so that whole sums, which take one launch, are better; a 1x1 convolution of 1,024
+# channels in 14x14 gains 2 of 11 us. With more results they have enough workgroups.
+_BYTES = 4608
+_BYTES_OF_UNIT_WINDOW = 2304
+_FEW_ELEMENTS = 1 << 16
+
+# For CUDA, IREE convolves without matrix instructions: measured on an H100, a 3x3 convolution of
+# 128 channels in f16 images of 28x28 takes 35 instead of 42 us and one of 256 channels in 14x14
+# takes 27 instead of 71; on an H200, one of 64 channels in f32 images of 28x28 takes 28 instead of
+# 31 us, and a 1x1 convolution of 960 channels in 7x7 15 instead of 29. RDNA's GPUs have fewer
+# compute units.
 _MANY_PRODUCTS = 576
 _MANY_ON_RDNA = 1024
 _FEW_ON_RDNA = 512
-_FEW_ELEMENTS = 1 << 16
 
 
 def can_split(x: Tensor, w: Tensor, result: Tensor) -> bool:
@@ -64,24 +66,18 @@ def can_split(x: Tensor, w: Tensor, result: Tensor) -> bool:
 def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     """Returns whether `convolve_in_parts` is the cheapest lowering."""
     depth, positions = math.prod(w.shape[1:]), _positions(result)
+    is_unit, bits = has_unit_window(w.shape), bit_width(w.element) or 0
     many = _MANY_ON_RDNA if target.is_rdna else _MANY_PRODUCTS
     is_deep = w.shape[0] >= _DEPTH and depth >= many
     if target.kind is TargetKind.CPU or not is_deep or not can_split(x, w, result):
         return False
     if has_few_positions(w, result, target):
         return True
-    if has_unit_window(w.shape):
-        return w.shape[0] * positions <= _FEW_ELEMENTS
-    if x.element in target.matrix_elements:
-        return depth * (bit_width(w.element) or 0) // 8 > _MANY_BYTES
-    if _is_line(w) and (bit_width(w.element) or 0) < 32 and positions > _FEW_ROWS:
+    if is_unit and w.shape[0] * positions > _FEW_ELEMENTS:
         return False
-    return not target.is_rdna or positions <= _FEW_ON_RDNA
-
-
-def _is_line(w: Tensor) -> bool:
-    """Whether a window covers several elements of one dim only."""
-    return sum(extent > 1 for extent in w.shape[2:]) == 1
+    if x.element in target.matrix_elements:
+        return depth * bits // 8 > (_BYTES_OF_UNIT_WINDOW if is_unit else _BYTES)
+    return is_unit or not target.is_rdna or positions <= _FEW_ON_RDNA
 
 
 def convolve_in_parts(
@@ -105,20 +101,21 @@ def convolve_in_parts(
     emitter.whole_reductions = True
     if has_few_positions(w, result, emitter.target):
         return _sum_of_windows(emitter, params, x, w, result, 1)
-    parts = _parts(w, result)
-    if _is_convolved(x, w, parts, emitter.target):
+    parts = _channel_parts(x, w, result, emitter.target)
+    if parts > 1:
         return _sum_of_channels(emitter, params, x, w, result, parts)
-    return _sum_of_windows(emitter, params, x, w, result, parts)
+    return _sum_of_windows(emitter, params, x, w, result, _parts(w, result))
 
 
-def _is_convolved(x: Tensor, w: Tensor, parts: int, target: Target) -> bool:
-    """Whether IREE convolves parts of the channels by matrix instructions.
+def _channel_parts(x: Tensor, w: Tensor, result: Tensor, target: Target) -> int:
+    """Returns the number of parts of the channels that matrix instructions convolve, 1 for none.
 
-    With channels last, IREE 3.13.0 multiplies elements of a group by the filters of another.
+    With channels last, IREE 3.13.0 multiplies elements of a part by the filters of another.
     """
-    is_first = _order(x) == tuple(range(x.rank))
     is_matrix = x.element in target.matrix_elements and not has_unit_window(w.shape)
-    return is_matrix and is_first and w.shape[1] % parts == 0
+    is_first = _order(x) == tuple(range(x.rank))
+    divisors = (parts for parts in _counts(result) if w.shape[1] % parts == 0)
+    return next(divisors, 1) if is_matrix and is_first else 1
 
 
 def _sum_of_channels(
@@ -216,15 +213,15 @@ def has_few_positions(w: Tensor, result: Tensor, target: Target) -> bool:
 
 
 def _parts(w: Tensor, result: Tensor) -> int:
-    """Returns the number of equal parts: fewer for more positions, because results take memory.
-
-    1 if there are none that matrix instructions fill.
-    """
-    most = _MOST_PARTS if _positions(result) <= _FEW_ROWS else _MOST_PARTS // 2
+    """Returns the number of equal parts of K that matrix instructions fill, 1 for none."""
     depth = math.prod(w.shape[1:])
-    return next(
-        (parts for parts in range(most, _FEWEST_PARTS - 1, -1) if depth % (parts * _DEPTH) == 0), 1
-    )
+    return next((parts for parts in _counts(result) if depth % (parts * _DEPTH) == 0), 1)
+
+
+def _counts(result: Tensor) -> range:
+    """Returns numbers of parts, the best first: fewer if there are many results to store."""
+    most = _MOST_PARTS if _positions(result) <= _FEW_ROWS else _MOST_PARTS // 2
+    return range(most, _FEWEST_PARTS - 1, -1)
 
 
 def _positions(result: Tensor) -> int:
