@@ -112,6 +112,27 @@ def test_random_convolutions(seed: int) -> None:
 
 
 @requires_emulator
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize("seed", range(100))
+def test_random_convolutions_with_few_filters(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    window, step, spread = (int(draw.choice(each)) for each in ([2, 3, 5], [1, 1, 2], [1, 1, 2]))
+    size = [int(one) for one in draw.choice([10, 14, 17, 20, 33], 2)]
+    channels = int(draw.choice([3, 4, 8, 17, 32, 64]))
+    case = conv_case(
+        f"{seed}",
+        (int(draw.choice([1, 1, 2])), channels, *size),
+        (int(draw.integers(1, 16)), channels, window, window),
+        str(draw.choice(ELEMENTS)),
+        pre=[window // 2] * 2,
+        stride=[step, step],
+        dilation=[spread, spread],
+        channels_last=bool(draw.random() < 0.4),
+    )
+    check(case, str(draw.choice(ARCHITECTURES)))
+
+
+@requires_emulator
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_joined_products(seed: int) -> None:
@@ -148,6 +169,22 @@ def test_smaller_tiles_take_less_time(case: Case, monkeypatch: pytest.MonkeyPatc
 def test_joined_products_have_smaller_tiles() -> None:
     kernel = compiled(joined_case("kv", 128, 256, 64, 2, "f16"), "gfx942")
     assert kernel.dispatches[0].grid == (16, 1, 1)
+
+
+# With 8 filters, IREE's own tiles need more LDS than gfx942 has.
+FEW_FILTERS = [
+    conv_case("rgb", (1, 64, 48, 48), (3, 64, 3, 3), "f32", pre=[1, 1]),
+    conv_case("half", (1, 128, 56, 56), (8, 128, 3, 3), "f16", pre=[1, 1]),
+]
+
+
+@requires_emulator
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FEW_FILTERS, ids=lambda each: each.name)
+def test_few_filters_are_multiplied_by_matrix_instructions(case: Case) -> None:
+    kernel = compiled(case, "gfx942")
+    assert len(kernel.dispatches) == 1
+    assert microseconds(kernel) < 13
 
 
 @pytest.mark.slow

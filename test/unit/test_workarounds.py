@@ -324,10 +324,6 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     "batched-rows": ("gfx942", lambda: matmul_case("rows", (20, 20, 6, 24), (20, 20, 24, 5))),
     "broadcast-reduction": ("gfx942", broadcast_positions),
     "broadcast-scale": ("cpu", lambda: named(GRADIENTS, "ln_beyond_scale_gradient_f32")),
-    "few-filters": (
-        "gfx942",
-        lambda: conv_case("few", (1, 128, 56, 56), (8, 128, 3, 3), "f16", pre=[1, 1]),
-    ),
     "filter-order": ("gfx942", third_order),
     "grouped-filters": (
         "gfx942",

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from hipgraft.codegen.chips import find_gpu
+from hipgraft.codegen.iree.few_filters import set_tiles_of
 from hipgraft.codegen.iree.linalg_loops import iterators, tensor
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.ir.bindings import indexing_maps, ir
@@ -22,7 +23,7 @@ from hipgraft.ir.io import walk
 
 _CONFIG, _TRANSLATION = "lowering_config", "translation_info"
 _WORKGROUP_SIZE = re.compile(r"workgroup_size = \[(\d+)")
-_FIELDS = ("workgroup", "padding", "subgroup", "subgroup_basis", "reduction")
+_FIELDS = ("workgroup", "padding", "padding_conv", "subgroup", "subgroup_basis", "reduction")
 _INSTRUCTION = re.compile(r"_(\d+)x(\d+)x(\d+)_")
 
 _FEWEST_RESULTS = 512
@@ -131,10 +132,13 @@ def correct_tiles(module: ir.Module, target: Target) -> bool:
 
 
 def _correct(function: ir.Operation, target: Target) -> bool:
-    configured = [op for op in walk(function) if "mma_kind" in _text(op, _CONFIG)]
-    if len(configured) != 1 or configured[0].name != "linalg.generic":
+    configured = [op for op in walk(function) if _text(op, _CONFIG)]
+    roots = [op for op in configured if "mma_kind" in _text(op, _CONFIG)] or configured
+    if len(roots) != 1 or roots[0].name != "linalg.generic":
         return False
-    (op,) = configured
+    (op,) = roots
+    if set_tiles_of(function, op, target):
+        return True
     tiles = _tiles(function, op, target)
     if tiles is None:
         return False
@@ -216,6 +220,7 @@ def _set(function: ir.Operation, op: ir.Operation, tiles: _Tiles, target: Target
             *inner["padding"][:-1],
             *(each * tiles.steps // steps for each in inner["padding"][-1:]),
         ],
+        "padding_conv": [*tiles.workgroup, *inner["padding_conv"]],
         "subgroup": [*(tile // (unit * share) for tile, unit, share in parts), *inner["subgroup"]],
         "subgroup_basis": [*shares, *old["subgroup_basis"][len(shares) :]],
         "reduction": [*old["reduction"][:-1], tiles.steps],

@@ -33,7 +33,6 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
-from hipgraft.codegen.workarounds.few_filters import filters_to_add
 from hipgraft.codegen.workarounds.few_rows import fails_on_rows
 from hipgraft.codegen.workarounds.filter_order import is_misordered
 from hipgraft.codegen.workarounds.grouped_filters import group_filters_to_add
@@ -137,11 +136,7 @@ def convolve(
     is_misread = ignores_dilation(target, x.element, channels, window, params.dilation)
     if is_misread and not is_depthwise(x, w):
         x, w = with_second_channel(emitter, x, w)
-    batch, filters, *positions = result.shape
-    more = filters_to_add(target, x, w)
-    w = resized(emitter, w, 0, more)
-    wide = replace(result, shape=(batch, filters + more, *positions))
-    return resized(emitter, _convolved(lowering, params, x, w, wide), 1, -more)
+    return _convolved(lowering, params, x, w, result)
 
 
 def _convolved(

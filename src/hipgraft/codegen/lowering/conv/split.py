@@ -37,14 +37,15 @@ _FEW_ROWS = 256
 _MOST_POSITIONS = 1024
 """With more positions, the windows and the results of the parts outweigh the convolution."""
 
-# The forms for which parts are the default. All times include every launch. By estimate for
-# gfx942, a 3x3 convolution of 512 channels in f16 images of 7x7 takes 12 instead of 28 us, one of
-# 256 channels in f32 images of 14x14 takes 12 instead of 30 us, and a 1x1 convolution of 2,048
-# channels in f16 images of 7x7 takes 8 instead of 19 us. With 256 channels in f16 images of 14x14
-# both take 14 us, so that whole sums, which take one launch, are better; a 1x1 convolution of 1,024
-# channels in 14x14 gains 2 of 11 us. With more results they have enough workgroups.
+# The forms for which parts are the default. By estimate for gfx942, each saves at least 5 us,
+# because the time between two launches is uncertain (docs/timing.md): a 3x3 convolution of 512
+# channels in f16 images of 7x7 takes 12 instead of 28 us, one of 256 channels in f32 images of
+# 14x14 takes 12 instead of 30 us, and a 1x1 convolution of 2,048 channels in f16 images of 7x7
+# takes 8 instead of 19 us. With 256 channels in f16 images of 14x14 both take 14 us; a 1x1
+# convolution of 1,024 channels in 14x14 gains 2 of 11 us. With more results they have enough
+# workgroups.
 _BYTES = 4608
-_BYTES_OF_UNIT_WINDOW = 2304
+_BYTES_OF_UNIT_WINDOW = 3840
 _FEW_ELEMENTS = 1 << 16
 
 # For CUDA, IREE convolves without matrix instructions: measured on an H100, a 3x3 convolution of
