@@ -26,7 +26,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.service.tuning.estimated import EstimatedCostModel
 from hipgraft.service.tuning.work import GraphWork
 
-ARCHITECTURES = ["gfx942", "gfx1100", "gfx950", "gfx90a", "gfx1201"]
+ARCHITECTURES = ["gfx942", "gfx1100", "gfx950", "gfx1201"]
 ELEMENTS = ["f16", "bf16", "f32"]
 
 
@@ -184,7 +184,7 @@ FEW_FILTERS = [
 def test_few_filters_are_multiplied_by_matrix_instructions(case: Case) -> None:
     kernel = compiled(case, "gfx942")
     assert len(kernel.dispatches) == 1
-    assert microseconds(kernel) < 13
+    assert microseconds(kernel) < 20
 
 
 @pytest.mark.slow

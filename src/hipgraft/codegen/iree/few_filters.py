@@ -25,7 +25,9 @@ _OPTIONS = (
     "prefetch_num_stages = 2, no_reduce_shared_memory_bank_conflicts = false, "
     "use_igemm_convolution = true"
 )
+_BODY = {"arith.mulf", "arith.addf", "linalg.yield"}
 _RDNA3, _RDNA4 = "gfx11", "gfx12"
+_CDNA1_AND_2 = ("gfx908", "gfx90a")
 
 
 def set_tiles_of(function: ir.Operation, op: ir.Operation, target: Target) -> bool:
@@ -39,45 +41,52 @@ def set_tiles_of(function: ir.Operation, op: ir.Operation, target: Target) -> bo
     Returns:
         Whether the op is such a convolution.
     """
-    kinds, outer = iterators(op), iterators(op).count("parallel")
-    x, w, *_ = (tensor(value) for value in op.operands)
-    element = str(x.element_type)
-    instruction = _instruction(element, target) if str(w.element_type) == element else None
-    if len(op.operands) != 3 or "reduction" in kinds[:outer] or instruction is None:
+    filters, instruction = _filters_of(op), _instruction(op, target)
+    if filters is None or instruction is None:
         return False
-    windows, filters, results = loops_of(op)
-    own = [loop for loop in range(outer) if loop in filters]
-    shapes = (x, w, tensor(op.results[0]))
-    if -1 not in windows or len(own) != 1 or not all(one.has_static_shape for one in shapes):
-        return False
-    (filter_loop,) = own
-    count = w.shape[filters.index(filter_loop)]
+    (x, w, y), (_, taps, results) = map(tensor, op.operands), loops_of(op)
+    outer, count = y.rank, w.shape[taps.index(filters)]
     depth = prod(w.shape) // count
-    if filter_loop in windows or -1 in filters or count >= _TILE or depth < _TILE:
+    if count >= _TILE or depth < _TILE or str(x.element_type) != str(w.element_type):
         return False
-    extents = [tensor(op.results[0]).shape[results.index(loop)] for loop in range(outer)]
-    inner = max(loop for loop in range(outer) if loop != filter_loop)
+    inner = max(loop for loop in range(outer) if loop != filters)
     name, step = instruction
     tile = [1] * outer
-    tile[filter_loop], tile[inner] = _TILE, _TILE if extents[inner] <= _TILE else 2 * _TILE
+    tile[filters] = _TILE
+    tile[inner] = _TILE if y.shape[results.index(inner)] <= _TILE else 2 * _TILE
     steps = max(1, min(_DEPTH, 1 << (depth - 1).bit_length()) // step)
-    wavefronts = tile[inner] // _TILE
-    ones = [1] * outer
     config = (
         f"mma_kind = #iree_gpu.mma_layout<{name}>, padding = {[*tile, steps * step]}, "
         f"promote_operands = [0, 1], reduction = {[*[0] * outer, steps]}, "
-        f"subgroup = {[*ones, 0]}, workgroup = {[*tile, 0]}"
+        f"subgroup = {[*[1] * outer, 0]}, workgroup = {[*tile, 0]}"
     )
     lanes = target.wavefront_size
-    info = translation_info("TileAndFuse", wavefronts * lanes, lanes, _OPTIONS)
+    info = translation_info("TileAndFuse", tile[inner] // _TILE * lanes, lanes, _OPTIONS)
     op.attributes["lowering_config"] = ir.Attribute.parse(lowering_config(config))
     function.attributes["translation_info"] = ir.Attribute.parse(info)
     return True
 
 
-def _instruction(element: str, target: Target) -> tuple[str, int] | None:
+def _filters_of(op: ir.Operation) -> int | None:
+    """Returns the loop over the filters of a convolution of static shape; None for another op."""
+    kinds, loops = iterators(op), loops_of(op)
+    body = {one.operation.name for one in op.regions[0].blocks[0].operations}
+    is_static = all(tensor(value).has_static_shape for value in op.operands)
+    if len(loops) != 3 or body - {"arith.extf"} != _BODY or not is_static:
+        return None
+    windows, taps, results = loops
+    outer = range(kinds.count("parallel"))
+    own = [loop for loop in outer if loop in taps]
+    is_plain = sorted(results) == [*outer] and "reduction" not in kinds[: len(outer)]
+    is_window = -1 in windows and -1 not in taps and is_plain
+    return own[0] if is_window and len(own) == 1 and own[0] not in windows else None
+
+
+def _instruction(op: ir.Operation, target: Target) -> tuple[str, int] | None:
     """Returns a matrix instruction and its products per result; None if there is none."""
-    if element not in target.matrix_elements:
+    element = str(tensor(op.operands[0]).element_type)
+    is_wide = str(tensor(op.operands[-1]).element_type) == "f32"
+    if element not in target.matrix_elements or not is_wide:
         return None
     kind = element.upper()
     if target.name.startswith(_RDNA3):
@@ -85,6 +94,6 @@ def _instruction(element: str, target: Target) -> tuple[str, int] | None:
     if target.name.startswith(_RDNA4):
         return f"WMMAR4_F32_16x16x16_{kind}", 16
     depth = 4 if element == "f32" else 16
-    if element == "bf16" and target.name in ("gfx908", "gfx90a"):
+    if element == "bf16" and target.name in _CDNA1_AND_2:
         depth = 8
     return f"MFMA_F32_16x16x{depth}_{kind}", depth

@@ -64,6 +64,9 @@ _DEPTHWISE_FIRST = {
     2: "linalg.depthwise_conv_2d_nchw_chw",
     3: "linalg.depthwise_conv_3d_ncdhw_cdhw",
 }
+# The fewest products that fill a matrix instruction.
+_MATRIX = 16
+
 # Images with more elements take less time if their products are split into parts.
 _LONG = 4096
 
@@ -136,7 +139,21 @@ def convolve(
     is_misread = ignores_dilation(target, x.element, channels, window, params.dilation)
     if is_misread and not is_depthwise(x, w):
         x, w = with_second_channel(emitter, x, w)
-    return _convolved(lowering, params, x, w, result)
+    more = _filters_to_add(lowering.target, x, w)
+    w = resized(emitter, w, 0, more)
+    wide = replace(result, shape=(result.shape[0], result.shape[1] + more, *result.shape[2:]))
+    return resized(emitter, _convolved(lowering, params, x, w, wide), 1, -more)
+
+
+def _filters_to_add(target: Target, x: Tensor, w: Tensor) -> int:
+    """Returns how many filters of zeros to append to one filter.
+
+    IREE drops a dim of one filter, and computes a convolution without it a tenth as fast, without
+    matrix instructions.
+    """
+    is_dense = w.shape[:2] == (1, x.shape[1]) and not has_unit_window(w.shape)
+    is_deep = math.prod(w.shape) >= _MATRIX
+    return int(is_dense and is_deep and x.element in target.matrix_elements)
 
 
 def _convolved(
