@@ -32,7 +32,7 @@ from hipgraft.codegen.kernel import Dispatch, Kernel, Step
 from hipgraft.codegen.objects.code_object import CodeObject, check_dispatch, extract_code_objects
 from hipgraft.codegen.objects.elf_note import without_access_qualifiers
 from hipgraft.codegen.objects.ptx import extract_ptx, parse_ptx
-from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
+from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, has_tuning_spec, turned_off
 from hipgraft.codegen.workarounds.counted_booleans import select_factors
 from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
 from hipgraft.codegen.workarounds.inexact_functions import expand_functions
@@ -60,11 +60,9 @@ from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 # time, because a host program of launches has no load-time code.
 SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
 
-# The phase after which tile sizes are known.
-_CONFIGURED = "executable-configurations"
-
-# The phase after which the launches are known, and the CPU's kernels are in LLVM's dialect.
-_SCHEDULED = "executable-targets"
+# The phases after which tile sizes are known, and after which the launches are known and the CPU's
+# kernels are in LLVM's dialect.
+_CONFIGURED, _SCHEDULED = "executable-configurations", "executable-targets"
 
 # Printed weights would make a schedule unreadable.
 _PRINTED_ELEMENTS = 16
@@ -231,7 +229,7 @@ def _translated(
         session, module, kind = _formed_dispatches(text, target, flags)
     is_tiled = _TILINGS[target.kind](module, target)
     try:
-        is_tiled |= _pick_tiles(session, module, target, is_free=True)
+        is_tiled |= _pick_tiles(session, module, target, is_free=not has_tuning_spec(flags))
         session.run(module, compile_from=_CONFIGURED, compile_to=_SCHEDULED)
     except CodegenError:
         if not is_tiled:
@@ -250,10 +248,9 @@ def _pick_tiles(session: IreeSession, module: ir.Module, target: Target, *, is_f
     relax_alignment(module)
     session.run(module, compile_from="executable-sources", compile_to=_CONFIGURED)
     is_changed = correct_blocks(module, target, is_free=is_free)
-    is_changed |= is_free and correct_tiles(module, target)
     guard_gathers(module, target)
     select_factors(module, target)
-    return is_changed
+    return (is_free and correct_tiles(module, target)) or is_changed
 
 
 def _formed_dispatches(

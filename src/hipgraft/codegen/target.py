@@ -25,6 +25,9 @@ _RDNA = (
 _AMDGPU = _GFX9 + _RDNA
 _CUDA = ("sm_80", "sm_86", "sm_89")  # their PTX also runs on later GPUs
 
+TUNING_SPEC = "--iree-codegen-tuning-spec-path"
+"""The flag whose value is a library of transforms that set tile sizes."""
+
 PRODUCTS = {
     "mi100": "gfx908",
     "mi210": "gfx90a",
@@ -210,6 +213,11 @@ def cpu_name() -> str:
 def known_targets() -> tuple[str, ...]:
     """Returns the names that `Target.parse` accepts."""
     return (*_AMDGPU, *_CUDA, "cpu")
+
+
+def has_tuning_spec(flags: Sequence[str]) -> bool:
+    """Returns whether the user's flags choose tile sizes."""
+    return any(flag.startswith(f"{TUNING_SPEC}=") for flag in flags)
 
 
 def turned_off(flags: Sequence[str], off: Sequence[str]) -> tuple[str, ...]:

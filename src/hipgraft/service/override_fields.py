@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from hipgraft.codegen.target import TUNING_SPEC
 from hipgraft.ir.diagnostics import HipgraftError
 
 
@@ -51,4 +52,4 @@ def tuning_spec_flag(path: str | Path) -> str:
     if not Path(path).is_file():
         raise HipgraftError(f"cannot open tuning spec '{path}': no such file")
     # The process that compiles may run in another directory.
-    return f"--iree-codegen-tuning-spec-path={Path(path).resolve()}"
+    return f"{TUNING_SPEC}={Path(path).resolve()}"
