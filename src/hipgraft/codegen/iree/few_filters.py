@@ -11,9 +11,9 @@ from __future__ import annotations
 from math import prod
 
 from hipgraft.codegen.iree.compilation_info import lowering_config, translation_info
-from hipgraft.codegen.iree.linalg_loops import iterators, loops_of, tensor
+from hipgraft.codegen.iree.linalg_loops import iterators, loops_in, loops_of, tensor
 from hipgraft.codegen.target import Target
-from hipgraft.ir.bindings import ir
+from hipgraft.ir.bindings import indexing_maps, ir
 
 _TILE = 16
 """Filters and positions of a matrix instruction; the fewest products of a result."""
@@ -78,8 +78,22 @@ def _filters_of(op: ir.Operation) -> int | None:
     outer = range(kinds.count("parallel"))
     own = [loop for loop in outer if loop in taps]
     is_plain = sorted(results) == [*outer] and "reduction" not in kinds[: len(outer)]
-    is_window = -1 in windows and -1 not in taps and is_plain
+    is_window = -1 in windows and -1 not in taps and is_plain and _is_one_sum(op, len(outer))
     return own[0] if is_window and len(own) == 1 and own[0] not in windows else None
+
+
+def _is_one_sum(op: ir.Operation, outer: int) -> bool:
+    """Whether both factors store the elements of a sum in the same order, without a loop between.
+
+    IREE then collapses the loops of the sum to one, which has one tile.
+    """
+    windows, taps, _ = (ir.AffineMapAttr(each).value for each in indexing_maps(op))
+    summed = [[loop for loop in loops_in(one) if loop >= outer] for one in windows.results]
+    sums = [loops for loops in summed if loops]
+    first = summed.index(sums[0]) if sums else 0
+    order = [loop for one in taps.results for loop in loops_in(one) if loop >= outer]
+    is_adjacent = summed[first : first + len(sums)] == sums
+    return is_adjacent and [loop for loops in sums for loop in loops] == order
 
 
 def _instruction(op: ir.Operation, target: Target) -> tuple[str, int] | None:

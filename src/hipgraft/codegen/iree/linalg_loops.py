@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from hipgraft.ir.bindings import indexing_maps, ir
@@ -27,6 +28,11 @@ def loops_of(op: ir.Operation) -> list[list[int]]:
     """
     maps = [ir.AffineMapAttr(attribute).value for attribute in indexing_maps(op)]
     return [list(map(_position, each.results)) for each in maps]
+
+
+def loops_in(expression: ir.AffineExpr) -> list[int]:
+    """Returns the loops that an expression of an indexing map mentions, in order."""
+    return [int(loop) for loop in re.findall(r"\bd(\d+)", str(expression))]
 
 
 def _position(expression: ir.AffineExpr) -> int:

@@ -15,7 +15,7 @@ from math import prod
 
 from hipgraft.codegen.chips import find_gpu
 from hipgraft.codegen.iree.few_filters import set_tiles_of
-from hipgraft.codegen.iree.linalg_loops import iterators, tensor
+from hipgraft.codegen.iree.linalg_loops import iterators, loops_in, tensor
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.ir.bindings import indexing_maps, ir
 from hipgraft.ir.element_types import bit_width
@@ -163,7 +163,8 @@ def _tiles(function: ir.Operation, op: ir.Operation, target: Target) -> _Tiles |
     threads = _WORKGROUP_SIZE.search(_text(function, _TRANSLATION))
     if "reduction" in kinds[:loops] or len(workgroup) != loops or not sizes or not threads:
         return None
-    a, b, *_, c = (_loops(ir.AffineMapAttr(each).value) for each in indexing_maps(op))
+    maps = (ir.AffineMapAttr(each).value.results for each in indexing_maps(op))
+    a, b, *_, c = ([loop for one in each for loop in loops_in(one)] for each in maps)
     shape = tensor(op.results[0])
     if not shape.has_static_shape or sorted(c) != list(range(loops)):
         return None
@@ -180,11 +181,6 @@ def _tiles(function: ir.Operation, op: ir.Operation, target: Target) -> _Tiles |
         wavefronts=max(_FEWEST_WAVEFRONTS, int(threads[1]) // target.wavefront_size),
         steps=_field(config, "reduction")[-1],
     )
-
-
-def _loops(each: ir.AffineMap) -> list[int]:
-    """Returns the loops that a map's results mention, in order."""
-    return [int(loop) for result in each.results for loop in re.findall(r"\bd(\d+)", str(result))]
 
 
 def _spread(tiles: _Tiles, target: Target) -> _Tiles:

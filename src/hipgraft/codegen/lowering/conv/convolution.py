@@ -64,8 +64,9 @@ _DEPTHWISE_FIRST = {
     2: "linalg.depthwise_conv_2d_nchw_chw",
     3: "linalg.depthwise_conv_3d_ncdhw_cdhw",
 }
-# The fewest products that fill a matrix instruction.
-_MATRIX = 16
+# The fewest products, and filters, that fill a matrix instruction. Sums of a multiple of
+# `_LONG_SUM` products, and `_DEEP` channels, get tiles with much LDS.
+_MATRIX, _LONG_SUM, _DEEP = 16, 128, 64
 
 # Images with more elements take less time if their products are split into parts.
 _LONG = 4096
@@ -146,14 +147,22 @@ def convolve(
 
 
 def _filters_to_add(target: Target, x: Tensor, w: Tensor) -> int:
-    """Returns how many filters of zeros to append to one filter.
+    """Returns how many filters of zeros to append to few filters.
 
-    IREE drops a dim of one filter, and computes a convolution without it a tenth as fast, without
-    matrix instructions.
+    If images are stored channels first, `few_filters.py` gives several filters to matrix
+    instructions; IREE drops a dim of one filter. Otherwise IREE's own choice is not to matrix
+    instructions, or to tiles that may need more LDS than the target has.
     """
-    is_dense = w.shape[:2] == (1, x.shape[1]) and not has_unit_window(w.shape)
-    is_deep = math.prod(w.shape) >= _MATRIX
-    return int(is_dense and is_deep and x.element in target.matrix_elements)
+    filters, channels, *window = w.shape
+    is_dense = channels == x.shape[1] and not has_unit_window(w.shape)
+    products = channels * math.prod(window)
+    if not is_dense or products < _MATRIX or x.element not in target.matrix_elements:
+        return 0
+    if x.lies_in(range(x.rank)):
+        return int(filters == 1)
+    is_long = products % _LONG_SUM == 0 and x.element != "f32"
+    needs_tile = 2 * filters < _MATRIX or channels >= _DEEP or is_long
+    return max(0, _MATRIX - filters) if needs_tile else 0
 
 
 def _convolved(

@@ -46,6 +46,7 @@ _MOST_POSITIONS = 1024
 # workgroups.
 _BYTES = 4608
 _BYTES_OF_UNIT_WINDOW = 3840
+_BYTES_OF_COPY = 3840  # for a few positions, whose windows are copied to one product
 _FEW_ELEMENTS = 1 << 16
 
 # For CUDA, IREE convolves without matrix instructions: measured on an H100, a 3x3 convolution of
@@ -72,11 +73,12 @@ def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     is_deep = w.shape[0] >= _DEPTH and depth >= many
     if target.kind is TargetKind.CPU or not is_deep or not can_split(x, w, result):
         return False
+    is_matrix = x.element in target.matrix_elements
     if has_few_positions(w, result, target):
-        return True
+        return is_unit or not is_matrix or depth * bits // 8 > _BYTES_OF_COPY
     if is_unit and w.shape[0] * positions > _FEW_ELEMENTS:
         return False
-    if x.element in target.matrix_elements:
+    if is_matrix:
         return depth * bits // 8 > (_BYTES_OF_UNIT_WINDOW if is_unit else _BYTES)
     return is_unit or not target.is_rdna or positions <= _FEW_ON_RDNA
 
