@@ -85,15 +85,19 @@ def _filters_of(op: ir.Operation) -> int | None:
 def _is_one_sum(op: ir.Operation, outer: int) -> bool:
     """Whether both factors store the elements of a sum in the same order, without a loop between.
 
-    IREE then collapses the loops of the sum to one, which has one tile.
+    IREE then collapses the loops of the sum to one, which has one tile. Windows that cover an image
+    in some dim, so that the result has one position there, are left to IREE: LLVM does not finish
+    compiling some of those with gaps.
     """
-    windows, taps, _ = (ir.AffineMapAttr(each).value for each in indexing_maps(op))
-    summed = [[loop for loop in loops_in(one) if loop >= outer] for one in windows.results]
-    sums = [loops for loops in summed if loops]
-    first = summed.index(sums[0]) if sums else 0
-    order = [loop for one in taps.results for loop in loops_in(one) if loop >= outer]
-    is_adjacent = summed[first : first + len(sums)] == sums
-    return is_adjacent and [loop for loops in sums for loop in loops] == order
+    windows, taps, _ = (ir.AffineMapAttr(each).value.results for each in indexing_maps(op))
+    read = [loops_in(each) for each in windows]
+    summed = [[loop for loop in loops if loop >= outer] for loops in read]
+    places = [place for place, loops in enumerate(summed) if loops]
+    channels = [place for place in places if min(read[place]) >= outer]
+    is_adjacent = places == [*range(places[0], places[-1] + 1)]
+    order = [loop for each in taps for loop in loops_in(each) if loop >= outer]
+    is_same = [loop for place in places for loop in summed[place]] == order
+    return len(channels) == 1 and is_adjacent and is_same
 
 
 def _instruction(op: ir.Operation, target: Target) -> tuple[str, int] | None:
