@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
-from emulator import requires_emulator, run_kernel
+from emulator import requires_emulator
 from hypothesis import given
 from hypothesis import strategies as st
-from lowering_cases import DTYPES, Case, lower_case, tensor_type
+from lowering_cases import DTYPES, Case, tensor_type
+from test_blocks import check, compiled
 from test_lowering_contractions import conv_case, matmul_case
 
 from hipgraft.codegen import provider
 from hipgraft.codegen.iree import matrix_tiles
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.objects.resource_stats import kernel_resources
-from hipgraft.codegen.provider import compile_text
-from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.service.tuning.estimated import EstimatedCostModel
@@ -28,20 +26,6 @@ from hipgraft.service.tuning.work import GraphWork
 
 ARCHITECTURES = ["gfx942", "gfx1100", "gfx950", "gfx1201"]
 ELEMENTS = ["f16", "bf16", "f32"]
-
-
-def compiled(case: Case, architecture: str) -> Kernel:
-    return compile_text(lower_case(replace(case, target=architecture)), Target.parse(architecture))
-
-
-def check(case: Case, architecture: str) -> Kernel:
-    forms = [
-        (np.shape(one), DTYPES[element])
-        for one, element in zip(case.expected, case.elements, strict=True)
-    ]
-    kernel = compiled(case, architecture)
-    case.check(run_kernel(kernel, case.inputs, forms))
-    return kernel
 
 
 def microseconds(kernel: Kernel) -> float:

@@ -45,8 +45,7 @@ _MOST_POSITIONS = 1024
 # convolution of 1,024 channels in 14x14 gains 2 of 11 us. With more results they have enough
 # workgroups.
 _BYTES = 4608
-_BYTES_OF_UNIT_WINDOW = 3840
-_BYTES_OF_COPY = 3840  # for a few positions, whose windows are copied to one product
+_FEW_BYTES = 3840  # of 1x1 windows, and of few positions, whose windows are copied to one product
 _FEW_ELEMENTS = 1 << 16
 
 # For CUDA, IREE convolves without matrix instructions: measured on an H100, a 3x3 convolution of
@@ -75,11 +74,11 @@ def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
         return False
     is_matrix = x.element in target.matrix_elements
     if has_few_positions(w, result, target):
-        return is_unit or not is_matrix or depth * bits // 8 > _BYTES_OF_COPY
+        return is_unit or not is_matrix or depth * bits // 8 > _FEW_BYTES
     if is_unit and w.shape[0] * positions > _FEW_ELEMENTS:
         return False
     if is_matrix:
-        return depth * bits // 8 > (_BYTES_OF_UNIT_WINDOW if is_unit else _BYTES)
+        return depth * bits // 8 > (_FEW_BYTES if is_unit else _BYTES)
     return is_unit or not target.is_rdna or positions <= _FEW_ON_RDNA
 
 
@@ -147,7 +146,7 @@ def _sum_of_windows(
     batch, filters, *positions = result.shape
     rows, depth = _positions(result), math.prod(w.shape[1:])
     order = _order(w)
-    w = emitter.materialized(emitter.in_order(w, order))
+    w = emitter.in_order(w, order)
     is_moved = any((*params.before, *params.after)) or max(params.stride) > 1
     is_whole = has_unit_window(w.shape) and not is_moved
     last = (0, *range(2, x.rank), 1)
