@@ -56,10 +56,23 @@ def test_seconds_of_arithmetic(facts: dict[str, Facts]) -> None:
 
 
 def test_workgroups(facts: dict[str, Facts]) -> None:
-    """A workgroup computes 64x64 results, 1024 elements, or reduces 8192 elements."""
+    """A workgroup computes 1024 elements, or reduces 8192, or 16x32 results of a small product."""
     assert {name: one.workgroups for name, one in facts.items()} == {
-        "product": 2 * 2 * 4, "sum": 16, "function": 16, "reduced": 2, "pooled": 4,
+        "product": 2 * 7 * 7, "sum": 16, "function": 16, "reduced": 2, "pooled": 4,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "workgroups"), [(32, 64), (512, 304 // 2), (4096, 64 * 16)])
+def test_tiles_of_a_product_keep_the_gpu_busy(rows: int, workgroups: int) -> None:
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(
+            f"func.func @f(%a: tensor<{rows}x64xf16>, %b: tensor<64x1024xf16>) {{"
+            f'  %0 = "hipdnn.matmul"(%a, %b) : (tensor<{rows}x64xf16>, tensor<64x1024xf16>)'
+            f" -> tensor<{rows}x1024xf16> return }}"
+        )
+        op = module.body.operations[0].operation.regions[0].blocks[0].operations[0].operation
+        program, _ = ProgramReader(GPU, {"*": 1.0}).read([([op], True)], [])
+    assert program.ops[0].workgroups == workgroups
 
 
 def test_roles(facts: dict[str, Facts]) -> None:

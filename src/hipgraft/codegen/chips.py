@@ -49,6 +49,11 @@ class Gpu:
     kernel_seconds: float = 1.5e-6
     gap_seconds: float = 2e-6
 
+    @property
+    def fewest_tiles(self) -> int:
+        """The number of workgroups below which a contraction should have smaller tiles."""
+        return self.units // 2 if self.architecture.startswith("gfx9") else 2 * self.units
+
 
 @dataclass(frozen=True, kw_only=True)
 class Chip(Gpu):

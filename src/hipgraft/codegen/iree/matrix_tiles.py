@@ -185,8 +185,7 @@ def _tiles(function: ir.Operation, op: ir.Operation, target: Target) -> _Tiles |
 
 def _spread(tiles: _Tiles, target: Target) -> _Tiles:
     """Returns tiles that are small enough for a busy GPU."""
-    units = find_gpu(target.name).units
-    wanted = 2 * units if target.is_rdna else units // 2
+    wanted = find_gpu(target.name).fewest_tiles
     while tiles.count < wanted and (half := tiles.halved()) is not None:
         tiles = half
     return tiles

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from math import prod
 
 from hipgraft.codegen.chips import Gpu
-from hipgraft.codegen.products import products_of
+from hipgraft.codegen.products import Product, products_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.tensors import Shape, shape_of
@@ -16,9 +16,12 @@ from hipgraft.transforms.outlining import is_splat
 from hipgraft.transforms.partition.kindred import mark_kindred
 from hipgraft.transforms.partition.program import FIXED, Facts, Program, Role
 
-# The sizes that IREE chooses most often: extents of a contraction's tile, and elements of a
-# workgroup that only walks a tensor. A workgroup has at most as many elements of a long reduction.
-_TILE = 64
+# The extents of a contraction's tiles, on a GPU that these keep busy, and else.
+_TILE = (64, 64)
+_SMALL_TILE = (16, 32)
+
+# The elements of a workgroup that only walks a tensor, as IREE chooses them most often. A workgroup
+# has at most as many elements of a long reduction.
 _ELEMENTS = 1024
 _REDUCED = 8192
 
@@ -146,10 +149,7 @@ class ProgramReader:
         products = products_of(op)
         seconds = sum(one.flops / self._peak(one.element) for one in products)
         seconds = seconds or prod(shape) / vector
-        tiles = (
-            one.count * -(-one.extents[0] // _TILE) * -(-one.extents[1] // _TILE)
-            for one in products
-        )
+        tiles = (self._tiles(one) for one in products)
         workgroups = max(tiles, default=-(-prod(shape) // _ELEMENTS))
         factor: Shape = ()
         if computes_factor(op):
@@ -170,6 +170,14 @@ class ProgramReader:
         role = Role.NORM if is_norm else Role.REDUCTION
         seconds = second * _OPERATIONS.get(op.name, 1) * elements
         return Facts(name, role, shape, walked, seconds, workgroups)
+
+    def _tiles(self, product: Product) -> int:
+        """Returns the number of a product's tiles, which are smaller if they are few."""
+        many, few = (
+            product.count * prod(-(-product.extents[side] // tile[side]) for side in (0, 1))
+            for tile in (_SMALL_TILE, _TILE)
+        )
+        return min(many, max(few, self._gpu.fewest_tiles))
 
     def _peak(self, element: str) -> float:
         return self._gpu.peaks.get(element, self._gpu.peaks["vector"])
