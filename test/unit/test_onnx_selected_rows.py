@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper
 from small_onnx import F32, I64, check, drawn, save
 
+import hipgraft
 from hipgraft.frontends import load
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.io import walk
@@ -298,6 +301,23 @@ def test_conditions_are_flattened_and_cut(tmp_path, shape, axis):
     nodes = [node("Compress", ["x", "mask"], ["z"], **({} if axis is None else {"axis": axis}))]
     inputs = {"x": drawn(5)}
     check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], {"mask": condition}), inputs)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_conditions_of_symbolic_inputs(tmp_path, axis):
+    """Only conditions along static dimensions are known not to be longer than the input."""
+    text = f"""<ir_version: 10, opset_import: ["": 14]>
+    g (float[rows, 5] x) => (float[m, n] z) <bool[5] mask = {{1, 0, 1, 0, 1}}>
+    {{ z = Compress <axis = {axis}> (x, mask) }}"""
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    if axis == 0:
+        with pytest.raises(HipgraftError, match="'Compress' is not supported"):
+            hipgraft.compile(path, target="cpu")
+        return
+    x = drawn(3, 5)
+    (z,) = hipgraft.compile(path, target="cpu").run([x], "cpu")
+    np.testing.assert_array_equal(z, x[:, ::2])
 
 
 REFUSED = {

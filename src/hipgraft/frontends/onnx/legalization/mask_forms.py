@@ -61,10 +61,12 @@ def rewrite_masks(model: onnx.ModelProto, graph: GraphInfo) -> bool:
 def _compress(writer: Writer) -> None:
     x, condition = writer.node.input
     axis: int | None = writer.attribute("axis")
-    mask, shape = writer.shape(condition), writer.graph.shapes.get(x)
-    count = extent = math.prod(mask)
-    if shape is not None:
-        extent = math.prod(shape) if axis is None else shape[axis]
+    mask, shape = writer.shape(condition), writer.extents(x)
+    count, selected = math.prod(mask), shape if axis is None else [shape[axis]]
+    extents = [each for each in selected if each is not None]
+    if len(extents) < len(selected):
+        raise Declined("dynamic-shape", "the condition may be longer than the input")
+    extent = math.prod(extents)
     if len(mask) != 1 or count > extent:  # onnxruntime flattens the condition and ignores the rest
         flat = writer.reshape(condition, [count])
         writer.again([x, writer.slice(flat, 0, 0, extent)])
