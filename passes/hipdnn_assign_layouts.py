@@ -1,4 +1,4 @@
-"""Lets graphs store tensors channels last if the convolutions that read them gain by it."""
+"""Lets graphs store tensors channels last if the convolutions and norms that read them gain."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ class HipdnnAssignLayoutsPass(Pass):
     """Stores tensors between graphs channels last where the program then takes less time.
 
     Dense convolutions of 16-bit elements with windows larger than 1x1 read images faster if the
-    channels of a position are contiguous. The pass weighs this gain against what other graphs lose
-    that read or write tensors of different orders, and takes the assignment of least estimated time
-    (a minimum cut). Arguments and results of functions keep their layouts, and so do operands of
-    fallbacks. Constant filters are stored in the same order as the images they are applied to.
+    channels of a position are contiguous, and norms over channels copy rows that are not. The pass
+    weighs these gains against what other graphs lose that read or write tensors of different
+    orders, and takes the assignment of least estimated time (a minimum cut). Arguments and results
+    of functions keep their layouts, and so do operands of fallbacks. Constant filters of dense
+    convolutions are stored in the same order as the images they are applied to.
 
     Before:
         ```mlir
@@ -53,7 +54,7 @@ class HipdnnAssignLayoutsPass(Pass):
     Ensures:
         Stage `hipdnn-graphs`. Results are the same but for the order of sums. A graph whose result
         is stored channels last gets a passed remark; one whose result stays channels first although
-        a convolution would gain gets a missed remark that gives the reason.
+        a reader would gain gets a missed remark that gives the reason.
 
     Errors:
         A constant's resource is missing.
@@ -88,5 +89,5 @@ class HipdnnAssignLayoutsPass(Pass):
 
 
 def _report(state: PassState, value: ir.Value, seconds: float) -> None:
-    gain = f"; a convolution gains about {1e6 * seconds:.2f} us" if seconds else ""
+    gain = f"; its readers gain about {1e6 * seconds:.2f} us" if seconds else ""
     state.passed(ir.OpResult(value).owner, "channels-last", f"result is stored channels last{gain}")

@@ -50,6 +50,7 @@ FEW = [
     conv_case("128_products", (1, 16, 9, 9, 9), (8, 16, 2, 2, 2), "f16"),
     conv_case("one_position", (2, 32, 4, 4), (4, 32, 3, 3), "f16", stride=TWO),
     conv_case("1d", (1, 20, 30), (5, 20, 3), "f16", flip=True),
+    conv_case("points", (2, 64, 4, 24, 9), (64, 1, 1, 1, 1), "f32", stride=[2, 1, 1]),
     # As PyTorch exports the gradient of filters to ONNX: windows as large as images.
     conv_case("wide", (1, 4, 18, 18), (8, 4, 16, 16), "f32"),
     conv_case("wide_padded", (3, 4, 16, 16), (8, 4, 16, 16), "f32", pre=ONE),

@@ -43,13 +43,20 @@ CASES = [replace(case, name=f"tiled_{case.name}", target="gfx1100") for case in 
 _DEPTHWISE = [
     conv_case("padded", (1, 16, 14, 14), (16, 1, 7, 7), "f16", pre=[3, 3]),
     conv_case("images", (2, 6, 9, 10), (6, 1, 5, 5), pre=[2, 2]),
-    conv_case("last", (2, 8, 8, 12), (8, 1, 5, 5), "bf16", pre=[2, 2], channels_last=True),
+    conv_case("last", (2, 8, 12, 16), (8, 1, 5, 5), "bf16", channels_last=True),
+    conv_case("last_line", (2, 24, 70), (24, 1, 15), channels_last=True),
     conv_case("strided", (1, 4, 45, 45), (4, 1, 7, 7), "f16", stride=TWO),
     conv_case("apart", (1, 4, 18, 18), (4, 1, 5, 5), pre=[4, 4], dilation=TWO, flip=True),
     conv_case("line", (2, 8, 40), (8, 1, 31), "f16", pre=[15]),
     conv_case("space", (1, 4, 4, 8, 8), (4, 1, 3, 3, 3), pre=[1, 1, 1]),
 ]
 DEPTHWISE = [replace(case, name=f"depthwise_{case.name}") for case in _DEPTHWISE]
+
+_LAST = [
+    conv_case("images", (2, 12, 8, 14), (12, 1, 7, 7), "f16", pre=[3, 3], channels_last=True),
+    conv_case("space", (1, 8, 4, 6, 8), (8, 1, 3, 3, 4), pre=[1, 1, 1], channels_last=True),
+]
+PADDED_LAST = [replace(case, name=f"last_{case.name}") for case in _LAST]
 
 
 @pytest.mark.sampled(8)
@@ -66,6 +73,16 @@ def test_on_gpu_code(case: Case) -> None:
 def test_depthwise_on_gpu_code(case: Case, architecture: str) -> None:
     assert "compilation_info" in lower_case(replace(case, target=architecture))
     check_on_gpu_code(case, architecture)
+
+
+@requires_emulator
+@pytest.mark.parametrize("case", PADDED_LAST, ids=lambda case: case.name)
+def test_channels_last_with_padding_on_gpu_code(case: Case) -> None:
+    """A copy with padding for tiles on RDNA; CDNA reads the windows without a copy."""
+    assert "compilation_info" not in lower_case(replace(case, target="gfx942"))
+    check_on_gpu_code(case, "gfx942")
+    assert "compilation_info" in lower_case(replace(case, target="gfx1100"))
+    check_on_gpu_code(case, "gfx1100")
 
 
 @requires_emulator

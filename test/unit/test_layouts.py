@@ -24,7 +24,7 @@ from hipgraft.transforms.layouts import LayoutCut
 
 SHAPE = (2, 32, 6, 5)
 CHANNELS = SHAPE[1]
-SEEDS = (2, 23, 5, 4, 7, 12, 14, 18)  # networks with tensors that gain
+SEEDS = (11, 27, 12, 10, 6, 18, 23, 26)  # networks with tensors that gain
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -82,10 +82,17 @@ def random_network(path: Path, seed: int) -> tuple[Path, int]:
 
     for _ in range(draw.randint(6, 12)):
         source = draw.choice(values[-3:])
-        others = ("point", "grouped", "relu", "add", "pool", "cat", "norm", "gate")
-        kind = draw.choice(("conv",) * 6 + others)
+        others = ("relu", "add", "pool", "cat", "norm", "gate", "rows", "depthwise")
+        kind = draw.choice(("conv",) * 6 + ("point", "grouped") + others)
         if kind in ("conv", "point", "grouped"):
             value = convolve(source, 4 if kind == "grouped" else 1, 1 if kind == "point" else 3)
+        elif kind == "depthwise":
+            value = convolve(source, CHANNELS, draw.choice((3, 7)))
+        elif kind == "rows":
+            constants["scale"] = np.linspace(0.5, 1.5, CHANNELS, dtype=np.float16)
+            rows = make("Transpose", source, perm=[0, 2, 3, 1])
+            normed = make("LayerNormalization", rows, "scale")
+            value = make("Transpose", normed, perm=[0, 3, 1, 2])
         elif kind == "relu":
             value = make("Relu", source)
         elif kind == "norm":

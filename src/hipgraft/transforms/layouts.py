@@ -18,6 +18,7 @@ from hipgraft.ir.element_types import bit_width, byte_size
 from hipgraft.ir.resources import constant_bytes, elements_of
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_of, element_type_of, shape_of
+from hipgraft.transforms.fusion import NORMS
 from hipgraft.transforms.outlining import set_operand_layouts
 from hipgraft.transforms.partition.cost import Roofline
 from hipgraft.transforms.partition.reader import ProgramReader
@@ -50,13 +51,18 @@ class Layouts:
 
     Attributes:
         last: results of graphs to store channels last.
-        gains: seconds that each of these results saves in the convolutions that read it.
-        kept: results that stay channels first although a convolution would gain, and why.
+        gains: seconds that results save in the convolutions and norms that read them, channels
+            last.
+        kept: results that stay channels first although a reader would gain, and why.
     """
 
     last: list[ir.Value] = field(default_factory=list[ir.Value])
     gains: dict[ir.Value, float] = field(default_factory=dict[ir.Value, float])
     kept: dict[ir.Value, str] = field(default_factory=dict[ir.Value, str])
+
+    def add(self, value: ir.Value, seconds: float) -> None:
+        """Adds seconds that one reader of a tensor saves."""
+        self.gains[value] = self.gains.get(value, 0.0) + seconds
 
 
 class LayoutCosts:
@@ -76,10 +82,12 @@ class LayoutCosts:
         found = Layouts()
         containers = [hipdnn.GraphOp(op) for op in graphs]
         images = {graph.operation: self._image(graph) for graph in containers}
+        copied = [pair for graph in containers for pair in self._copied_rows(graph)]
         for image in images.values():
             if image is not None and image.first > image.last:
-                gained = found.gains.get(image.value, 0.0) + image.first - image.last
-                found.gains[image.value] = gained
+                found.add(image.value, image.first - image.last)
+        for value, seconds in copied:
+            found.add(value, seconds)
         if not found.gains:
             return found
         yielded = [value for graph in containers for value in graph.outputs]
@@ -92,6 +100,9 @@ class LayoutCosts:
         cut = LayoutCut()
         for graph in containers:
             self._add(graph, images[graph.operation], free, cut)
+        for value, seconds in copied:
+            if value in free:
+                cut.add(value, first=seconds, last=0.0)
         last = cut.last()
         found.last = [value for value in yielded if value in last]
         for value in found.gains:
@@ -99,8 +110,24 @@ class LayoutCosts:
                 found.kept[value] = reasons[value] or "other kernels would lose more"
         return found
 
+    def _copied_rows(self, graph: hipdnn.GraphOp) -> list[tuple[ir.Value, float]]:
+        """Returns tensors whose rows a norm copies unless they are stored channels last.
+
+        Each with the seconds that the copy takes.
+        """
+        launch = self._gpu.kernel_seconds + self._gpu.gap_seconds
+        windows = [window(value) for value in graph.inputs]
+        return [
+            (base, launch + 2 * self._seconds(base))
+            for base, view in windows
+            if has_layouts(shape_of(base)) and view.strides[-1:] > (1,) and _normalizes_rows(graph)
+        ]
+
     def _image(self, graph: hipdnn.GraphOp) -> _Image | None:
-        """Returns the image that a convolution's graph reads; None if the graph computes it."""
+        """Returns the image that a convolution's graph reads.
+
+        None if the graph computes it, or if the convolution is depthwise and reads either order.
+        """
         ops = [op.operation for op in graph.body.operations][:-1]
         anchor = _anchor(graph)
         read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
@@ -111,6 +138,8 @@ class LayoutCosts:
         time = self._model.time(program, kept)
         copied = _Image(image, 0.0, time.launch + 2 * time.memory)
         x, w = (shape_of(value) for value in anchor.operands)
+        if x[1] == w[0] and w[1] == 1:
+            return None
         if x[1] != w[1]:  # IREE has grouped convolutions for channels first only
             return copied
         if prod(w[2:]) == 1:
@@ -194,25 +223,38 @@ def _fixed(graph: hipdnn.GraphOp, index: int) -> str | None:
         owner = use.owner.operation
         if owner.name == hipdnn.ViewOp.OP_NAME:
             _, view = window(owner.results[0])
-            if view.on_copied(stored) is None:
+            view = view.on_copied(stored)
+            if view is None:
                 return "a view of it has no strides in that order"
             readers = [each.owner.operation for each in owner.results[0].uses]
         else:
-            readers = [owner]
+            view, readers = None, [owner]
         for reader in readers:
             if reader.name != hipdnn.GraphOp.OP_NAME:
                 return f"'{reader.name}' op reads it"
-            if not _is_taken(hipdnn.GraphOp(reader), owner.name == hipdnn.ViewOp.OP_NAME):
+            if not _is_taken(hipdnn.GraphOp(reader), view):
                 return f"graph '{hipdnn.GraphOp(reader).name}' reads it"
     return None
 
 
-def _is_taken(graph: hipdnn.GraphOp, is_view: bool) -> bool:
+def _is_taken(graph: hipdnn.GraphOp, view: StridedView | None) -> bool:
     """Returns whether a graph can read a tensor, or a view of it, in the other order."""
     names = {op.operation.name for op in graph.body.operations} - {"hipdnn.yield", "arith.constant"}
     if graph.engine not in (None, "iree"):
         return False
-    return names <= _WALKERS or (not is_view and names <= _WALKERS | {_CONVOLUTION})
+    if view is None:
+        return names <= _WALKERS | {_CONVOLUTION}
+    return names <= _WALKERS or (view.strides[-1:] == (1,) and _normalizes_rows(graph))
+
+
+def _normalizes_rows(graph: hipdnn.GraphOp) -> bool:
+    """Whether a graph normalizes over the last dim, and has no other anchor."""
+    ops = [op.operation for op in graph.body.operations][:-1]
+    norms = [op for op in ops if op.name in NORMS]
+    others = {op.name for op in ops if op not in norms} - {"arith.constant"}
+    rows = [cast("hipdnn.LayernormOp | hipdnn.RmsnormOp", hipdnn.wrap(op)) for op in norms]
+    are_last = all(list(op.dims) == [len(shape_of(op.x)) - 1] for op in rows)
+    return bool(norms) and are_last and others <= _WALKERS
 
 
 class LayoutAssigner:

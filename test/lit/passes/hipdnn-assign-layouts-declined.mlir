@@ -1,6 +1,6 @@
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-assign-layouts | FileCheck %s
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-assign-layouts --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
-// Tensors that stay channels first, with a reason where a convolution would gain.
+// Tensors that stay channels first, with a reason where a reader would gain.
 
 // What a function returns is row-major.
 

@@ -3,7 +3,7 @@
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-assign-layouts --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 // Convolutions that read images faster channels last get them so, and their filters too.
 
-// REMARK: result is stored channels last; a convolution gains about
+// REMARK: result is stored channels last; its readers gain about
 // CHECK-LABEL: func.func @chain
 // CHECK:         %[[A:.*]] = "hipdnn.graph"(%{{.*}})
 // CHECK:         }) {name = "a", result_strides = [array<i64: 200704, 1, 3584, 64>]}
@@ -32,7 +32,7 @@ func.func @chain(%x: tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16> {
 // The addend of a sum is stored like the sum.
 
 // REMARK: result is stored channels last
-// REMARK: result is stored channels last; a convolution gains about
+// REMARK: result is stored channels last; its readers gain about
 // CHECK-LABEL: func.func @residual
 // CHECK:         }) {name = "a", result_strides = [array<i64: 200704, 1, 3584, 64>]}
 // CHECK:         }) {arg_strides = [array<i64: 200704, 1, 3584, 64>, unit], name = "s", result_strides = [array<i64: 200704, 1, 3584, 64>]}
@@ -67,7 +67,7 @@ func.func @residual(%x: tensor<1x64x56x56xf16>) -> (tensor<1x64x56x56xf16>, tens
 
 // A transposed view of the image is a view of the elements in their new order.
 
-// REMARK: result is stored channels last; a convolution gains about
+// REMARK: result is stored channels last; its readers gain about
 // CHECK-LABEL: func.func @transposed
 // CHECK:         }) {name = "a", result_strides = [array<i64: 200704, 1, 3584, 64>]}
 // CHECK:         "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: {{[0-9]+}}, 3584, 64, 1>} : (tensor<1x64x56x56xf16>) -> tensor<1x56x56x64xf16>
@@ -91,4 +91,30 @@ func.func @transposed(%x: tensor<1x64x56x56xf16>) -> (tensor<1x64x56x56xf16>, te
     "hipdnn.yield"(%r) : (tensor<1x56x56x64xf16>) -> ()
   }) {name = "n", arg_strides = [array<i64: 200704, 56, 1, 3136>]} : (tensor<1x56x56x64xf16>) -> tensor<1x56x56x64xf16>
   return %1, %2 : tensor<1x64x56x56xf16>, tensor<1x56x56x64xf16>
+}
+
+// -----
+
+// A depthwise convolution in either order takes as long, but a norm over channels would copy its rows.
+
+// REMARK: result is stored channels last; its readers gain about
+// CHECK-LABEL: func.func @norm
+// CHECK:         }) {name = "d", result_strides = [array<i64: 50176, 1, 1792, 64>]}
+// CHECK:         %[[V:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: {{[0-9]+}}, 1792, 64, 1>} : (tensor<1x64x28x28xf16>) -> tensor<1x28x28x64xf16>
+// CHECK:         "hipdnn.graph"(%[[V]],
+// CHECK:         }) {name = "n"}
+func.func @norm(%x: tensor<1x64x28x28xf16>, %w: tensor<64x1x7x7xf16>, %s: tensor<1x1x1x64xf16>) -> tensor<1x28x28x64xf16> {
+  %0 = "hipdnn.graph"(%x, %w) ({
+  ^bb0(%a: tensor<1x64x28x28xf16>, %b: tensor<64x1x7x7xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 3, 3>, post_padding = array<i64: 3, 3>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x64x28x28xf16>, tensor<64x1x7x7xf16>) -> tensor<1x64x28x28xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x28x28xf16>) -> ()
+  }) {name = "d"} : (tensor<1x64x28x28xf16>, tensor<64x1x7x7xf16>) -> tensor<1x64x28x28xf16>
+  %v = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 50176, 28, 1, 784>} : (tensor<1x64x28x28xf16>) -> tensor<1x28x28x64xf16>
+  %1 = "hipdnn.graph"(%v, %s) ({
+  ^bb0(%a: tensor<1x28x28x64xf16>, %b: tensor<1x1x1x64xf16>):
+    %e = arith.constant dense<1.0e-6> : tensor<1xf32>
+    %r = "hipdnn.rmsnorm"(%a, %b, %e) {forward_phase = "INFERENCE"} : (tensor<1x28x28x64xf16>, tensor<1x1x1x64xf16>, tensor<1xf32>) -> tensor<1x28x28x64xf16>
+    "hipdnn.yield"(%r) : (tensor<1x28x28x64xf16>) -> ()
+  }) {name = "n", arg_strides = [array<i64: 50176, 28, 1, 784>, unit]} : (tensor<1x28x28x64xf16>, tensor<1x1x1x64xf16>) -> tensor<1x28x28x64xf16>
+  return %1 : tensor<1x28x28x64xf16>
 }

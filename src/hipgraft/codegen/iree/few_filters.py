@@ -94,10 +94,12 @@ def _is_one_sum(op: ir.Operation, outer: int) -> bool:
     summed = [[loop for loop in loops if loop >= outer] for loops in read]
     places = [place for place, loops in enumerate(summed) if loops]
     channels = [place for place in places if min(read[place]) >= outer]
+    if len(channels) != 1:
+        return False
     is_adjacent = places == [*range(places[0], places[-1] + 1)]
     order = [loop for each in taps for loop in loops_in(each) if loop >= outer]
     is_same = [loop for place in places for loop in summed[place]] == order
-    return len(channels) == 1 and is_adjacent and is_same
+    return is_adjacent and is_same
 
 
 def _instruction(op: ir.Operation, target: Target) -> tuple[str, int] | None:

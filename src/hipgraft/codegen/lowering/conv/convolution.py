@@ -16,6 +16,7 @@ from hipgraft.codegen.lowering.conv.direct import (
     is_copied,
     is_read_directly,
     padded_copy,
+    stored_order,
 )
 from hipgraft.codegen.lowering.conv.geometry import (
     ConvParams,
@@ -107,13 +108,34 @@ def convolve_within(
         return multiply_images(lowering, x, w, result)
     if splits:
         return convolve_in_parts(emitter, params, x, w, result)
-    if is_tiled_depthwise(params, x, w, result, target):
-        x = emitter.logical(x)  # a single copy also transposes
-    elif is_read_directly(params, x, w, target):
-        return convolve_directly(emitter, params, x, w, result)
+    first, is_last = tuple(range(x.rank)), _is_stored_last(lowering, result)
+    orders = (_channels_last(x.rank), first) if is_last else (first,)
+    in_tiles = [
+        order for order in orders if is_tiled_depthwise(params, x, w, result, order, target)
+    ]
+    if is_read_directly(params, x, w, target) and (is_last or not in_tiles):
+        order = orders[0] if is_last else stored_order(x)
+        return convolve_directly(emitter, params, x, w, result, order)
+    if in_tiles:
+        x = emitter.in_order(x, in_tiles[0])  # a single copy also transposes
     if is_copied(params, x, w, result, target):
         params, x = padded_copy(emitter, params, x)
     return convolve(lowering, params, x, w, result)
+
+
+def _channels_last(rank: int) -> tuple[int, ...]:
+    return (0, *range(2, rank), 1)
+
+
+def _is_stored_last(lowering: Lowering, result: Tensor) -> bool:
+    """Whether the container stores a result of this shape channels last."""
+    first, last = range(result.rank), _channels_last(result.rank)
+    forms = [
+        replace(result, dims=order)
+        for value, order in lowering.orders.items()
+        if shape_of(value) == result.shape
+    ]
+    return any(form.lies_in(last) and not form.lies_in(first) for form in forms)
 
 
 def convolve(
@@ -168,8 +190,7 @@ def _filters_to_add(target: Target, x: Tensor, w: Tensor) -> int:
 def _convolved(
     lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
 ) -> Tensor:
-    emitter, first = lowering.emitter, tuple(range(x.rank))
-    last = (0, *range(2, x.rank), 1)
+    emitter, first, last = lowering.emitter, tuple(range(x.rank)), _channels_last(x.rank)
     groups = x.shape[1] // w.shape[1]
     depthwise = is_depthwise(x, w)
     is_single = has_single_position(x, w.shape[2:], result.shape[2:], groups, lowering.target)
@@ -179,7 +200,7 @@ def _convolved(
     if not depthwise and _fails_as_convolution(lowering.target, x, w, result, is_last):
         return multiplied(lowering, params, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
-    in_tiles = order == first and is_tiled_depthwise(params, x, w, result, lowering.target)
+    in_tiles = is_tiled_depthwise(params, x, w, result, order, lowering.target)
     x = padded(emitter, emitter.in_order(x, order), params.before, params.after)
     x = crop_unread(emitter, x, params.spans(w.shape[2:]), result.shape[2:])
     init = emitter.filled(replace(result, dims=order), 0)

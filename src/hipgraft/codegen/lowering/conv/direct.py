@@ -64,29 +64,45 @@ def padded_copy(emitter: Emitter, params: ConvParams, x: Tensor) -> tuple[ConvPa
     """Emits a copy of `x` surrounded by zeros, and the parameters without padding."""
     none = [0] * len(params.stride)
     within = replace(params, before=none, after=none)
-    if x.dims != tuple(range(x.rank)):
-        return within, _placed(emitter, params, x)
-    # Merged batch and channel dims take less index arithmetic to copy.
-    channels = emitter.reshape(x, (math.prod(x.shape[:2]), *x.shape[2:]))
-    wide = _placed(emitter, params, channels)
-    return within, emitter.reshape(wide, (*x.shape[:2], *wide.shape[1:]))
+    pads = [(0, 0)] * 2 + list(zip(params.before, params.after, strict=True))
+    # Merged dims take less index arithmetic to copy: batch and channels, or channels and columns.
+    if x.dims == tuple(range(x.rank)):
+        channels = emitter.reshape(x, (math.prod(x.shape[:2]), *x.shape[2:]))
+        wide = _placed(emitter, channels, pads[1:])
+        return within, emitter.reshape(wide, (*x.shape[:2], *wide.shape[1:]))
+    *outer, columns, channels = x.dims
+    if len(x.dims) < x.rank or channels != 1:
+        return within, _placed(emitter, x, pads)
+    before, after = (x.shape[1] * each for each in pads[columns])
+    stored = x.permuted(x.dims)
+    rows = emitter.reshape(stored, (*stored.shape[:-2], math.prod(stored.shape[-2:])))
+    wide = _placed(emitter, rows, [*(pads[dim] for dim in outer), (before, after)])
+    extents = (*wide.shape[:-1], wide.shape[-1] // x.shape[1], x.shape[1])
+    copied = emitter.reshape(wide, extents)
+    return within, copied.permuted([x.dims.index(dim) for dim in range(x.rank)])
 
 
-def _placed(emitter: Emitter, params: ConvParams, x: Tensor) -> Tensor:
-    """Emits zeros around the spatial dims of `x`."""
-    none = [0] * (x.rank - len(params.stride))
-    low, high = [*none, *params.before], [*none, *params.after]
-    shape = tuple(map(sum, zip(x.shape, low, high, strict=True)))
+def _placed(emitter: Emitter, x: Tensor, pads: Sequence[tuple[int, int]]) -> Tensor:
+    """Emits zeros around `x`, so many before and after each dim."""
+    shape = tuple(
+        before + extent + after for (before, after), extent in zip(pads, x.shape, strict=True)
+    )
     zeros = emitter.filled(replace(x, shape=shape), 0)
-    box = f"{[low[dim] for dim in x.dims]} {list(x.extents)} {[1] * len(x.dims)}"
+    low = [pads[dim][0] for dim in x.dims]
+    box = f"{low} {list(x.extents)} {[1] * len(x.dims)}"
     text = f"tensor.insert_slice {x.name} into {zeros.name}{box} : {x.type} into {zeros.type}"
     return replace(zeros, name=emitter.op("padded", text))
 
 
 def convolve_directly(
-    emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
+    emitter: Emitter,
+    params: ConvParams,
+    x: Tensor,
+    w: Tensor,
+    result: Tensor,
+    order: Sequence[int],
 ) -> Tensor:
-    """Emits a depthwise convolution in the storage order of `x`.
+    """Emits a depthwise convolution.
 
     Args:
         emitter: emitter that receives the ops.
@@ -94,8 +110,8 @@ def convolve_directly(
         x: activations [N, C, spatial...].
         w: filters [C, 1, window...].
         result: shape and accumulator type of the result.
+        order: order of dims in which the result is computed and stored.
     """
-    order = _stored_order(x)
     window = w.shape[2:]
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
@@ -114,7 +130,7 @@ def convolve_directly(
             terms.append(m.mul(value, scalars.cast(weight, m.type)))
         return [reduce(m.add, terms)]
 
-    init = emitter.empty(replace(result, dims=order))
+    init = emitter.empty(replace(result, dims=tuple(order)))
     return emitter.generic("conv", [], [init], body, shape=result.shape, order=order)[0]
 
 
@@ -147,5 +163,6 @@ def read_or_zero(
     return scalars.select(inside, value, scalars.constant(0, x.element))
 
 
-def _stored_order(x: Tensor) -> tuple[int, ...]:
+def stored_order(x: Tensor) -> tuple[int, ...]:
+    """Returns the order in which a tensor is stored; logical order if it lacks dims."""
     return x.dims if len(x.dims) == x.rank else tuple(range(x.rank))

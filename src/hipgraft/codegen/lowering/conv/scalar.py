@@ -31,6 +31,9 @@ _FILTERS = 2
 _FEWEST_RESULTS, _RESULTS = 3, 8
 _READS = 9
 
+# The most products of such a work item that are unrolled with channels last: LLVM does not unroll
+# the loop over 56, whose results then take four times as long.
+_MOST_UNROLLED = 49
 
 # The share of a wavefront's lanes that must have tiles: with tiles in all lanes, this lowering
 # takes 2.2 instructions where IREE's own takes 3.6.
@@ -41,16 +44,17 @@ def is_tiled(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     """Returns whether tiles make an ungrouped convolution that is stored channels first cheaper."""
     if not lacks_matrix_instructions(target, x.element) or width(result.shape[-1]) == 1:
         return False
-    return lanes_in_use(target, _loops(w.shape, result.shape, depthwise=False)) > _LANES
+    loops = _loops(w.shape, result.shape, range(result.rank), depthwise=False)
+    return lanes_in_use(target, loops) > _LANES
 
 
 def is_tiled_depthwise(
-    params: ConvParams, x: Tensor, w: Tensor, result: Tensor, target: Target
+    params: ConvParams, x: Tensor, w: Tensor, result: Tensor, order: Sequence[int], target: Target
 ) -> bool:
-    """Returns whether tiles make a depthwise convolution that is stored channels first cheaper."""
+    """Returns whether tiles make a depthwise convolution that is stored in `order` cheaper."""
     if target.kind is not TargetKind.AMDGPU or not is_depthwise(x, w):
         return False
-    results = largest_divisor(result.shape[-1], _RESULTS)
+    results = _adjacent_results(w.shape, result.shape, order)
     reads = prod((*w.shape[2:], *result.shape[2:]))
     image = prod(map(sum, zip(params.before, x.shape[2:], params.after, strict=True)))
     return reads > _READS * image and results >= _FEWEST_RESULTS
@@ -64,25 +68,31 @@ def convolve_in_tiles(
     Args:
         emitter: emitter that receives the ops.
         params: steps of the window.
-        x: activations [N, C, spatial...], padded, stored in logical order.
+        x: activations [N, C, spatial...], padded, stored in the order of `init`.
         w: filters [K, C, window...], or [K, 1, window...].
-        init: initial value of the result [N, K, spatial...], stored in logical order.
+        init: initial value of the result [N, K, spatial...]; a depthwise convolution's may be
+            stored channels last.
     """
-    values = [emitter.logical(value) for value in (x, w, init)]
+    order, y, w = init.dims, init, emitter.logical(w)
     stride, dilation = params.stride, params.dilation
     if has_unit_window(w.shape) and max(stride) == 1:
         # IREE collapses contiguous dims and then drops the tiles, so the dims are collapsed here.
-        values = [emitter.reshape(value, _in_line(value.shape)) for value in values]
-        stride, dilation = [1], [1]
+        x, w, y = (emitter.reshape(value, _in_line(value.shape)) for value in (x, w, y))
+        order, stride, dilation = y.dims, [1], [1]
     depthwise = is_depthwise(x, w)
-    loops = _loops(values[1].shape, values[2].shape, depthwise)
+    loops = _loops(w.shape, y.shape, order, depthwise)
     names = [loop.name for loop in loops]
-    terms = _terms(stride, dilation, "k" if depthwise else "c")
+    of_x, of_w, of_y = _terms(stride, dilation, "k" if depthwise else "c")
+    of_x, of_y = ([each[dim] for dim in order] for each in (of_x, of_y))
+    values = [x.permuted(order), w, y.permuted(order)]
+    terms = [of_x, of_w, of_y]
     maps = [_map(names, value.shape, each) for value, each in zip(values, terms, strict=True)]
     a, b, start = (emitter.reshape(value, _long(value.shape)) for value in values)
     info = tile_info(emitter.target, loops)
     sums = emitter.contraction("conv", a, b, start, maps, [loop.kind for loop in loops], info)
-    return emitter.reshape(emitter.reshape(sums, values[2].shape), init.shape)
+    sums = emitter.reshape(sums, values[2].shape)
+    sums = sums.permuted([order.index(dim) for dim in range(y.rank)])
+    return sums if y is init else emitter.reshape(sums, init.shape)
 
 
 def _terms(stride: Sequence[int], dilation: Sequence[int], channel: str) -> list[list[list[str]]]:
@@ -99,22 +109,33 @@ def _terms(stride: Sequence[int], dilation: Sequence[int], channel: str) -> list
     ]
 
 
-def _loops(w: Sequence[int], result: Sequence[int], depthwise: bool) -> list[Loop]:
+def _loops(
+    w: Sequence[int], result: Sequence[int], order: Sequence[int], depthwise: bool
+) -> list[Loop]:
     """Returns the loops over more than one element, outermost first."""
     batch, filters, *spatial = result
     _, channels, *window = w
     out = [Loop(name, extent) for name, extent in zip(_names("o", spatial), spatial, strict=True)]
-    row = largest_divisor(spatial[-1], _RESULTS) if depthwise else width(spatial[-1])
+    row = _adjacent_results(w, result, order) if depthwise else width(spatial[-1])
     out[-1] = Loop(out[-1].name, spatial[-1], tile=row)
     reduced = [channels, *window]
     taps = zip(["c", *_names("r", window)], reduced, unrolled(reduced), strict=True)
+    tile = 1 if depthwise else gcd(filters, _FILTERS)
+    parallel = [Loop("n", batch, rank=1), Loop("k", filters, tile=tile), *out]
     loops = [
-        Loop("n", batch, rank=1),
-        Loop("k", filters, tile=1 if depthwise else gcd(filters, _FILTERS)),
-        *out,
+        *(parallel[dim] for dim in order),
         *(Loop(name, extent, "reduction", tile) for name, extent, tile in taps),
     ]
     return [loop for loop in loops if loop.extent > 1]
+
+
+def _adjacent_results(w: Sequence[int], result: Sequence[int], order: Sequence[int]) -> int:
+    """Returns how many adjacent results of a depthwise convolution a work item computes."""
+    most = _RESULTS
+    if order[-1] == 1:
+        *_, products = unrolled(w)
+        most = min(most, _MOST_UNROLLED // products) if products > 1 else 1
+    return largest_divisor(result[-1], most)
 
 
 def _names(letter: str, dims: Sequence[int]) -> list[str]:
