@@ -30,6 +30,8 @@ def wanted(candidate: Draft, model: onnx.ModelProto) -> list[np.ndarray] | None:
         return None
     if candidate.opset >= REFERENCE_OPSET:
         results.append(by_reference(model, candidate.feeds()))
+    elif results[0] and _has_more_nans(by_reference(model, candidate.feeds()), results[0]):
+        return None  # onnxruntime's extremes ignore NaN or not, by its position
     results = [one for one in results if one]
     if not results or any(len(one) != len(results[0]) for one in results):
         return None
@@ -41,7 +43,25 @@ def wanted(candidate: Draft, model: onnx.ModelProto) -> list[np.ndarray] | None:
                 return None
     arrays = [np.asarray(one) for one in results[0]]
     is_unclear = len(results) == 1 and is_extreme(candidate)
+    # Roots of -0 are those of negative numbers that vanished in rounding.
+    is_unclear |= "Sqrt" in candidate.following and any(map(_has_negative_zeros, arrays))
     return None if is_unclear or any(array.dtype.kind in "OUS" for array in arrays) else arrays
+
+
+def _has_more_nans(found: list[Any] | None, known: list[Any]) -> bool:
+    """Whether results have NaN where known ones of the same shapes do not."""
+    pairs = [
+        (np.asarray(one), np.asarray(other)) for one, other in zip(found or [], known, strict=False)
+    ]
+    floats = [pair for pair in pairs if pair[0].dtype.kind == pair[1].dtype.kind == "f"]
+    return any(
+        one.shape == other.shape and bool((np.isnan(one) & ~np.isnan(other)).any())
+        for one, other in floats
+    )
+
+
+def _has_negative_zeros(array: np.ndarray) -> bool:
+    return array.dtype.kind == "f" and bool((np.signbit(array) & (array == 0)).any())
 
 
 def by_onnxruntime(model: onnx.ModelProto, feeds: _Feeds) -> list[Any] | None:
