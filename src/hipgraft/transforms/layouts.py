@@ -28,11 +28,13 @@ _CONVOLUTION = hipdnn.ConvFpropOp.OP_NAME
 _WALKERS = frozenset({"hipdnn.pointwise", "hipdnn.resample_fwd", "hipdnn.reduction"})
 _RANKS = (4, 5)
 
-# Estimated on gfx942 for the convolutions of ResNet-50 with batch 1: a dense 3x3 convolution of
-# 16-bit elements takes 1.3 to 1.9 times as long if its operands are channels first. In f32 they
-# differ by 12 % or less; 1x1 convolutions differ in both directions. A first layer of 3 channels
-# takes 1.5 times as long if its image is channels last.
-_EXTRA = 0.6
+# The time that a dense convolution of 16-bit elements takes longer if its image is channels first,
+# estimated on gfx942 and gfx1100 for the convolutions of ResNet-50 with batch 1. A lane loads
+# adjacent elements: channels first, these are positions, which windows, strides, and rows that end
+# within a tile interrupt. In f32, windows over images that are channels first are split into parts
+# in fewer launches. A layer from or to 3 channels takes longer if its image is channels last.
+_EXTRA, _LITTLE = 0.6, 0.05
+_TILE = 16
 _NARROW_BITS = 16
 _LEAST_CHANNELS = 16
 _PICOSECONDS = 1e12
@@ -60,10 +62,6 @@ class Layouts:
     gains: dict[ir.Value, float] = field(default_factory=dict[ir.Value, float])
     kept: dict[ir.Value, str] = field(default_factory=dict[ir.Value, str])
 
-    def add(self, value: ir.Value, seconds: float) -> None:
-        """Adds seconds that one reader of a tensor saves."""
-        self.gains[value] = self.gains.get(value, 0.0) + seconds
-
 
 class LayoutCosts:
     """The seconds that graphs take longer in one layout or the other.
@@ -82,12 +80,13 @@ class LayoutCosts:
         found = Layouts()
         containers = [hipdnn.GraphOp(op) for op in graphs]
         images = {graph.operation: self._image(graph) for graph in containers}
-        copied = [pair for graph in containers for pair in self._copied_rows(graph)]
-        for image in images.values():
-            if image is not None and image.first > image.last:
-                found.add(image.value, image.first - image.last)
-        for value, seconds in copied:
-            found.add(value, seconds)
+        costs = [cost for cost in images.values() if cost is not None]
+        for graph in containers:
+            costs += self._of_rows(graph) + self._of_columns(graph)
+        for cost in costs:
+            if cost.first > cost.last:
+                gained = found.gains.get(cost.value, 0.0) + cost.first - cost.last
+                found.gains[cost.value] = gained
         if not found.gains:
             return found
         yielded = [value for graph in containers for value in graph.outputs]
@@ -98,11 +97,11 @@ class LayoutCosts:
         }
         free = {value for value, reason in reasons.items() if reason is None}
         cut = LayoutCut()
+        for cost in costs:
+            if cost.value in free:
+                cut.add(cost.value, first=cost.first, last=cost.last)
         for graph in containers:
-            self._add(graph, images[graph.operation], free, cut)
-        for value, seconds in copied:
-            if value in free:
-                cut.add(value, first=seconds, last=0.0)
+            self._relate(graph, images[graph.operation], free, cut)
         last = cut.last()
         found.last = [value for value in yielded if value in last]
         for value in found.gains:
@@ -110,20 +109,27 @@ class LayoutCosts:
                 found.kept[value] = reasons[value] or "other kernels would lose more"
         return found
 
-    def _copied_rows(self, graph: hipdnn.GraphOp) -> list[tuple[ir.Value, float]]:
-        """Returns tensors whose rows a norm copies unless they are stored channels last.
+    def _of_rows(self, graph: hipdnn.GraphOp) -> list[_Cost]:
+        """Returns the costs of tensors that a norm copies if channels, its rows, lie apart."""
+        if not _normalizes_rows(graph):
+            return []
+        bases = [base for base, view in map(window, graph.inputs) if view.strides[-1:] > (1,)]
+        return [_Cost(base, self._copy(base), 0.0) for base in bases if has_layouts(shape_of(base))]
 
-        Each with the seconds that the copy takes.
-        """
-        launch = self._gpu.kernel_seconds + self._gpu.gap_seconds
-        windows = [window(value) for value in graph.inputs]
+    def _of_columns(self, graph: hipdnn.GraphOp) -> list[_Cost]:
+        """Returns the costs of images that reductions over positions copy if these lie apart."""
+        shapes: set[tuple[int, ...]] = set()
+        for op in graph.body.operations:
+            if op.operation.name == "hipdnn.reduction":
+                x, y = (shape_of(value) for value in (op.operands[0], op.results[0]))
+                if x[1:2] == y[1:2] and x[2:] != y[2:]:
+                    shapes.add(x)
+        images = [value for value in graph.inputs if shape_of(value) in shapes]
         return [
-            (base, launch + 2 * self._seconds(base))
-            for base, view in windows
-            if has_layouts(shape_of(base)) and view.strides[-1:] > (1,) and _normalizes_rows(graph)
+            _Cost(image, 0.0, self._copy(image)) for image in images if has_layouts(shape_of(image))
         ]
 
-    def _image(self, graph: hipdnn.GraphOp) -> _Image | None:
+    def _image(self, graph: hipdnn.GraphOp) -> _Cost | None:
         """Returns the image that a convolution's graph reads.
 
         None if the graph computes it, or if the convolution is depthwise and reads either order.
@@ -136,32 +142,32 @@ class LayoutCosts:
             return None
         program, kept = self._reader.read([((op,), True) for op in ops], [])
         time = self._model.time(program, kept)
-        copied = _Image(image, 0.0, time.launch + 2 * time.memory)
+        copied = _Cost(image, 0.0, time.launch + 2 * time.memory)
         x, w = (shape_of(value) for value in anchor.operands)
         if x[1] == w[0] and w[1] == 1:
             return None
         if x[1] != w[1]:  # IREE has grouped convolutions for channels first only
             return copied
-        if prod(w[2:]) == 1:
-            return _Image(image, 0.0, 0.0)
         weights = read.get(anchor.operands[1])
-        if weights is None or not is_permutable(weights):
+        is_window = prod(w[2:]) > 1
+        if is_window and (weights is None or not is_permutable(weights)):
             return copied
-        if x[1] < _LEAST_CHANNELS:
-            return _Image(image, 0.0, _EXTRA * time.seconds)
-        is_narrow = (bit_width(element_of(anchor.operands[0])) or 0) <= _NARROW_BITS
-        return _Image(image, _EXTRA * time.seconds if is_narrow else 0.0, 0.0)
+        if is_window and min(x[1], w[0]) < _LEAST_CHANNELS:
+            return _Cost(image, 0.0, _EXTRA * time.seconds)
+        if (bit_width(element_of(anchor.operands[0])) or 0) > _NARROW_BITS:
+            return _Cost(image, 0.0, 0.0)
+        y = shape_of(anchor.results[0])
+        is_interrupted = is_window or y[2:] != x[2:] or prod(y[2:]) % _TILE > 0
+        return _Cost(image, (_EXTRA if is_interrupted else _LITTLE) * time.seconds, 0.0)
 
-    def _add(
+    def _relate(
         self,
         graph: hipdnn.GraphOp,
-        image: _Image | None,
+        image: _Cost | None,
         free: Collection[ir.Value],
         cut: LayoutCut,
     ) -> None:
-        """Adds the costs of one graph."""
-        if image is not None and image.value in free:
-            cut.add(image.value, first=image.first, last=image.last)
+        """Adds the costs of tensors of one graph whose orders differ."""
         # A convolution may write another order than it reads; addends have the order of the result.
         tensors = [
             value
@@ -176,6 +182,10 @@ class LayoutCosts:
             elif chosen:
                 cut.add(chosen[0], first=0.0, last=seconds)
 
+    def _copy(self, value: ir.Value) -> float:
+        """Returns how long a kernel takes that copies a tensor."""
+        return self._gpu.kernel_seconds + self._gpu.gap_seconds + 2 * self._seconds(value)
+
     def _seconds(self, value: ir.Value) -> float:
         """Returns how long it takes to move a tensor."""
         nbytes = byte_size(shape_of(value), element_type_of(value)) or 0
@@ -184,8 +194,8 @@ class LayoutCosts:
 
 
 @dataclass(frozen=True)
-class _Image:
-    """An operand of a convolution, and the seconds that its layouts cost."""
+class _Cost:
+    """A tensor, and the seconds that it costs a graph that reads it: channels first, and last."""
 
     value: ir.Value
     first: float
