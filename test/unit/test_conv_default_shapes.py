@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -70,7 +71,7 @@ UNIT_PARTS = conv_case("unit_parts", (1, 2016, 6, 6), (16, 2016, 1, 1), "f16")
 F32_PARTS = conv_case("f32_parts", (1, 160, 6, 6), (16, 160, 3, 3), "f32", pre=ONE)
 FOUR_PARTS = conv_case("four_parts", (1, 320, 17, 17), (16, 320, 3, 3), "f16", pre=ONE)
 LAST_PARTS = conv_case(
-    "last_parts", (1, 320, 6, 6), (16, 320, 3, 3), "f16", pre=ONE, channels_last=True
+    "last_parts", (1, 640, 6, 6), (16, 640, 3, 3), "f16", pre=ONE, channels_last=True
 )
 IN_PARTS = [
     UNIT_PARTS,
@@ -110,7 +111,7 @@ def test_convolutions_stay_whole() -> None:
         (UNIT_PARTS, ("7x36x16", "7x36x16", "7x36x16")),
         (F32_PARTS, ("1x8x16x6x6", "6x36x16", "6x36x16")),
         (FOUR_PARTS, ("1x4x16x17x17", "4x289x16", "1x4x16x17x17")),
-        (LAST_PARTS, ("6x36x16", "6x36x16", "6x36x16")),
+        (LAST_PARTS, ("8x36x16", "8x36x16", "8x36x16")),
     ],
     ids=lambda each: getattr(each, "name", ""),
 )
@@ -120,6 +121,19 @@ def test_sums_are_divided_where_positions_are_few(case: Case, forms: tuple[str, 
         assert f"tensor<{form}xf32>" in lower_case(replace(case, target=target))
     whole = lower_case(replace(case, target="cpu"))
     assert not any(f"tensor<{form}xf32>" in whole for form in forms)
+
+
+@pytest.mark.parametrize("window", [(512, 3), (2048, 1)])
+def test_longer_sums_are_whole_channels_last(window: tuple[int, int]) -> None:
+    channels, size = window
+    shape, pads = (16, channels, size, size), [size // 2] * 2
+    for is_last in (False, True):
+        case = conv_case(
+            "long", (1, channels, 14, 14), shape, "f16", pre=pads, channels_last=is_last
+        )
+        text = lower_case(replace(case, target="gfx942"))
+        is_whole = re.search(r"<(1x)?8x(16x14x14|16x196|196x16)xf32>", text) is None
+        assert is_whole is is_last
 
 
 @pytest.mark.parametrize("window", [(64, 3), (1024, 1)])
