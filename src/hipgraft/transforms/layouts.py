@@ -144,7 +144,7 @@ class LayoutCosts:
         time = self._model.time(program, kept)
         copied = _Cost(image, 0.0, time.launch + 2 * time.memory)
         x, w = (shape_of(value) for value in anchor.operands)
-        if x[1] == w[0] and w[1] == 1:
+        if _is_depthwise(anchor):
             return None
         if x[1] != w[1]:  # IREE has grouped convolutions for channels first only
             return copied
@@ -271,7 +271,7 @@ class LayoutAssigner:
     """Stores tensors and filters channels last; stores each constant at most once more."""
 
     def __init__(self) -> None:
-        self._filters: dict[ir.Attribute, ir.Attribute] = {}
+        self._filters: dict[tuple[ir.Attribute, int], ir.Attribute] = {}
 
     def store_last(self, value: ir.Value) -> None:
         """Lets the graph that yields a tensor store it channels last, and its readers read that."""
@@ -280,6 +280,10 @@ class LayoutAssigner:
         layouts = list(graph.result_strides or [None] * len(graph.outputs))
         layouts[ir.OpResult(value).result_number] = list(stored.strides)
         graph.result_strides = layouts
+        anchor = _anchor(graph)
+        if anchor is not None and _is_depthwise(anchor):
+            self._store_filters(graph, anchor)
+            set_operand_layouts(graph)
         for op in readers(value):
             if op.name == hipdnn.ViewOp.OP_NAME:
                 _, view = window(op.results[0])
@@ -299,38 +303,53 @@ class LayoutAssigner:
             if operand == value:
                 graph.operation.operands[index] = view
         anchor = _anchor(graph)
-        if anchor is not None:
-            read = dict[ir.Value, int](zip(graph.body.arguments, count()))
-            image, weights = (read.get(operand) for operand in anchor.operands)
-            if image is not None and weights is not None and graph.inputs[image] == view:
-                self._store_filters(graph, weights)
+        if anchor is not None and not _is_depthwise(anchor):
+            read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
+            if read.get(anchor.operands[0]) == view:
+                self._store_filters(graph, anchor)
         set_operand_layouts(graph)
 
-    def _store_filters(self, graph: hipdnn.GraphOp, index: int) -> None:
+    def _store_filters(self, graph: hipdnn.GraphOp, anchor: ir.Operation) -> None:
+        """Lets a convolution read constant filters in the order of its channels."""
+        read = dict[ir.Value, int](zip(graph.body.arguments, count()))
+        index = read.get(anchor.operands[1])
+        if index is None or not is_permutable(graph.inputs[index]):
+            return
         weights = graph.inputs[index]
         shape = shape_of(weights)
         if prod(shape[2:]) == 1:
             return
+        # Each filter of a depthwise convolution belongs to a channel.
+        outer, inner = (1, 0) if _is_depthwise(anchor) else (0, 1)
+        order = [outer, *range(2, len(shape)), inner]
+        stored = StridedView.of_shape([shape[dim] for dim in order])
         op = cast(ir.OpView, weights.owner).operation
-        old = op.attributes["value"]
-        if old not in self._filters:
-            self._filters[old] = _permuted(op)
+        key = op.attributes["value"], outer
+        if key not in self._filters:
+            self._filters[key] = _permuted(op, order)
         with ir.InsertionPoint(graph.operation):
-            made = arith_d.ConstantOp(self._filters[old].type, self._filters[old], loc=op.location)
+            made = arith_d.ConstantOp(self._filters[key].type, self._filters[key], loc=op.location)
             graph.operation.operands[index] = make_window(
-                made.result, channels_last(shape), op.location
+                made.result,
+                stored.permute([order.index(dim) for dim in range(len(shape))]),
+                op.location,
             )
         if next(iter(weights.uses), None) is None:
             op.erase()
 
 
-def _permuted(op: ir.Operation) -> ir.Attribute:
-    """Returns the elements of filters [K, C, window...] as [K, window..., C]."""
+def _is_depthwise(anchor: ir.Operation) -> bool:
+    x, w = (shape_of(value) for value in anchor.operands)
+    return x[1] == w[0] and w[1] == 1
+
+
+def _permuted(op: ir.Operation, order: Sequence[int]) -> ir.Attribute:
+    """Returns the elements of filters with their dims in another order."""
     shape = shape_of(op.results[0])
-    kind = ir.RankedTensorType.get((shape[0], *shape[2:], shape[1]), element_type_of(op.results[0]))
+    kind = ir.RankedTensorType.get([shape[dim] for dim in order], element_type_of(op.results[0]))
     data = constant_bytes(op)
     words = np.frombuffer(data, f"u{len(data) // prod(shape)}").reshape(shape)
-    return elements_of(np.moveaxis(words, 1, -1), kind, "channels_last")
+    return elements_of(np.transpose(words, order), kind, "channels_last")
 
 
 class LayoutCut:

@@ -96,14 +96,18 @@ func.func @transposed(%x: tensor<1x64x56x56xf16>) -> (tensor<1x64x56x56xf16>, te
 // -----
 
 // A depthwise convolution in either order takes as long, but a norm over channels would copy its rows.
+// Each filter belongs to a channel.
 
 // REMARK: result is stored channels last; its readers gain about
 // CHECK-LABEL: func.func @norm
-// CHECK:         }) {name = "d", result_strides = [array<i64: 50176, 1, 1792, 64>]}
+// CHECK:         %[[W:.*]] = arith.constant dense<1.000000e+00> : tensor<1x7x7x64xf16>
+// CHECK:         "hipdnn.view"(%[[W]]) {offset = 0 : i64, strides = array<i64: 1, 3136, 448, 64>} : (tensor<1x7x7x64xf16>) -> tensor<64x1x7x7xf16>
+// CHECK:         }) {arg_strides = [unit, array<i64: 1, 3136, 448, 64>], name = "d", result_strides = [array<i64: 50176, 1, 1792, 64>]}
 // CHECK:         %[[V:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: {{[0-9]+}}, 1792, 64, 1>} : (tensor<1x64x28x28xf16>) -> tensor<1x28x28x64xf16>
 // CHECK:         "hipdnn.graph"(%[[V]],
 // CHECK:         }) {name = "n"}
-func.func @norm(%x: tensor<1x64x28x28xf16>, %w: tensor<64x1x7x7xf16>, %s: tensor<1x1x1x64xf16>) -> tensor<1x28x28x64xf16> {
+func.func @norm(%x: tensor<1x64x28x28xf16>, %s: tensor<1x1x1x64xf16>) -> tensor<1x28x28x64xf16> {
+  %w = arith.constant dense<1.0> : tensor<64x1x7x7xf16>
   %0 = "hipdnn.graph"(%x, %w) ({
   ^bb0(%a: tensor<1x64x28x28xf16>, %b: tensor<64x1x7x7xf16>):
     %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 3, 3>, post_padding = array<i64: 3, 3>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x64x28x28xf16>, tensor<64x1x7x7xf16>) -> tensor<1x64x28x28xf16>
@@ -117,4 +121,33 @@ func.func @norm(%x: tensor<1x64x28x28xf16>, %w: tensor<64x1x7x7xf16>, %s: tensor
     "hipdnn.yield"(%r) : (tensor<1x28x28x64xf16>) -> ()
   }) {name = "n", arg_strides = [array<i64: 50176, 28, 1, 784>, unit]} : (tensor<1x28x28x64xf16>, tensor<1x1x1x64xf16>) -> tensor<1x28x28x64xf16>
   return %1 : tensor<1x28x28x64xf16>
+}
+
+// -----
+
+// Filters that are an argument keep their order, even if another reader gains more than they cost.
+
+// REMARK: result is stored channels last; its readers gain about
+// CHECK-LABEL: func.func @filters
+// CHECK:         }) {name = "a", result_strides = [array<i64: 802816, 1, 14336, 256>]}
+// CHECK:         }) {arg_strides = [array<i64: 802816, 1, 14336, 256>, array<i64: 2304, 1, 768, 256>], name = "b"}
+// CHECK:         }) {arg_strides = [array<i64: 802816, 1, 14336, 256>, unit], name = "c"}
+func.func @filters(%x: tensor<1x256x56x56xf16>, %v: tensor<16x256x3x3xf16>) -> (tensor<1x256x56x56xf16>, tensor<1x16x56x56xf16>) {
+  %w = arith.constant dense<1.0> : tensor<256x256x3x3xf16>
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x256x56x56xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x256x56x56xf16>) -> tensor<1x256x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x256x56x56xf16>) -> ()
+  }) {name = "a"} : (tensor<1x256x56x56xf16>) -> tensor<1x256x56x56xf16>
+  %1 = "hipdnn.graph"(%0, %w) ({
+  ^bb0(%a: tensor<1x256x56x56xf16>, %b: tensor<256x256x3x3xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x256x56x56xf16>, tensor<256x256x3x3xf16>) -> tensor<1x256x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x256x56x56xf16>) -> ()
+  }) {name = "b"} : (tensor<1x256x56x56xf16>, tensor<256x256x3x3xf16>) -> tensor<1x256x56x56xf16>
+  %2 = "hipdnn.graph"(%0, %v) ({
+  ^bb0(%a: tensor<1x256x56x56xf16>, %b: tensor<16x256x3x3xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x256x56x56xf16>, tensor<16x256x3x3xf16>) -> tensor<1x16x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x16x56x56xf16>) -> ()
+  }) {name = "c"} : (tensor<1x256x56x56xf16>, tensor<16x256x3x3xf16>) -> tensor<1x16x56x56xf16>
+  return %1, %2 : tensor<1x256x56x56xf16>, tensor<1x16x56x56xf16>
 }
