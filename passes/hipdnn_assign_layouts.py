@@ -21,8 +21,8 @@ class HipdnnAssignLayoutsPass(Pass):
     channels of a position are contiguous, and norms over channels copy rows that are not. The pass
     weighs these gains against what other graphs lose that read or write tensors of different
     orders, and takes the assignment of least estimated time (a minimum cut). Arguments and results
-    of functions keep their layouts, and so do operands of fallbacks. Constant filters of dense
-    convolutions are stored in the same order as the images they are applied to.
+    of functions keep their layouts, and so do operands of fallbacks. Constant filters are stored in
+    the same order as the images they are applied to.
 
     Before:
         ```mlir
@@ -78,11 +78,14 @@ class HipdnnAssignLayoutsPass(Pass):
         costs, assigner = LayoutCosts(find_gpu(self.gpu)), LayoutAssigner()
         for block in function_blocks(module):
             ops = [op.operation for op in block.operations]
-            found = costs.choose([op for op in ops if op.name == hipdnn.GraphOp.OP_NAME])
+            graphs = [op for op in ops if op.name == hipdnn.GraphOp.OP_NAME]
+            found = costs.choose(graphs)
             for value in found.last:
                 assigner.store_last(value)
                 _report(state, value, found.gains.get(value, 0.0))
             state.count("channels-last", len(found.last))
+            for op in graphs:
+                assigner.store_filters(hipdnn.GraphOp(op))
             for value, reason in found.kept.items():
                 message = f"result is stored channels first, because {reason}"
                 state.missed(ir.OpResult(value).owner, "channels-first", message)

@@ -154,7 +154,7 @@ class LayoutCosts:
             return copied
         if is_window and min(x[1], w[0]) < _LEAST_CHANNELS:
             return _Cost(image, 0.0, _EXTRA * time.seconds)
-        if (bit_width(element_of(anchor.operands[0])) or 0) > _NARROW_BITS:
+        if not _is_narrow(anchor):
             return _Cost(image, 0.0, 0.0)
         y = shape_of(anchor.results[0])
         is_interrupted = is_window or y[2:] != x[2:] or prod(y[2:]) % _TILE > 0
@@ -280,10 +280,6 @@ class LayoutAssigner:
         layouts = list(graph.result_strides or [None] * len(graph.outputs))
         layouts[ir.OpResult(value).result_number] = list(stored.strides)
         graph.result_strides = layouts
-        anchor = _anchor(graph)
-        if anchor is not None and _is_depthwise(anchor):
-            self._store_filters(graph, anchor)
-            set_operand_layouts(graph)
         for op in readers(value):
             if op.name == hipdnn.ViewOp.OP_NAME:
                 _, view = window(op.results[0])
@@ -302,22 +298,30 @@ class LayoutAssigner:
         for index, operand in enumerate(graph.inputs):
             if operand == value:
                 graph.operation.operands[index] = view
-        anchor = _anchor(graph)
-        if anchor is not None and not _is_depthwise(anchor):
-            read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
-            if read.get(anchor.operands[0]) == view:
-                self._store_filters(graph, anchor)
         set_operand_layouts(graph)
 
-    def _store_filters(self, graph: hipdnn.GraphOp, anchor: ir.Operation) -> None:
-        """Lets a convolution read constant filters in the order of its channels."""
+    def store_filters(self, graph: hipdnn.GraphOp) -> None:
+        """Stores constant filters of a convolution by channel if its channels are contiguous.
+
+        These are the channels of the image, or of a depthwise convolution's result.
+        """
+        anchor = _anchor(graph)
+        if anchor is None or graph.engine not in (None, "iree"):
+            return
         read = dict[ir.Value, int](zip(graph.body.arguments, count()))
-        index = read.get(anchor.operands[1])
+        image, index = (read.get(operand) for operand in anchor.operands)
         if index is None or not is_permutable(graph.inputs[index]):
             return
         weights = graph.inputs[index]
         shape = shape_of(weights)
-        if prod(shape[2:]) == 1:
+        if _is_depthwise(anchor):
+            strides = [one for one in graph.result_strides or [] if one is not None]
+        else:
+            is_fast = shape[1] >= _LEAST_CHANNELS or _is_narrow(anchor)
+            strides = (
+                [] if image is None or not is_fast else [window(graph.inputs[image])[1].strides]
+            )
+        if prod(shape[2:]) == 1 or all(tuple(one[1:2]) != (1,) for one in strides):
             return
         # Each filter of a depthwise convolution belongs to a channel.
         outer, inner = (1, 0) if _is_depthwise(anchor) else (0, 1)
@@ -336,6 +340,11 @@ class LayoutAssigner:
             )
         if next(iter(weights.uses), None) is None:
             op.erase()
+        set_operand_layouts(graph)
+
+
+def _is_narrow(anchor: ir.Operation) -> bool:
+    return (bit_width(element_of(anchor.operands[0])) or 0) <= _NARROW_BITS
 
 
 def _is_depthwise(anchor: ir.Operation) -> bool:

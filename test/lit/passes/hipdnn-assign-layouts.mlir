@@ -151,3 +151,23 @@ func.func @filters(%x: tensor<1x256x56x56xf16>, %v: tensor<16x256x3x3xf16>) -> (
   }) {name = "c"} : (tensor<1x256x56x56xf16>, tensor<16x256x3x3xf16>) -> tensor<1x16x56x56xf16>
   return %1, %2 : tensor<1x256x56x56xf16>, tensor<1x16x56x56xf16>
 }
+
+// -----
+
+// Filters are stored like images that are channels last anyway.
+
+// CHECK-LABEL: func.func @given
+// CHECK:         %[[W:.*]] = arith.constant dense<1.000000e+00> : tensor<32x2x2x64xf32>
+// CHECK:         %[[F:.*]] = "hipdnn.view"(%[[W]]) {offset = 0 : i64, strides = array<i64: 256, 1, 128, 64>} : (tensor<32x2x2x64xf32>) -> tensor<32x64x2x2xf32>
+// CHECK:         "hipdnn.graph"(%{{.*}}, %[[F]])
+// CHECK:         }) {arg_strides = [array<i64: 50176, 1, 1792, 64>, array<i64: 256, 1, 128, 64>], name = "c"}
+func.func @given(%x: tensor<1x28x28x64xf32>) -> tensor<1x32x14x14xf32> {
+  %w = arith.constant dense<1.0> : tensor<32x64x2x2xf32>
+  %v = "hipdnn.view"(%x) {offset = 0 : i64, strides = array<i64: 50176, 1, 1792, 64>} : (tensor<1x28x28x64xf32>) -> tensor<1x64x28x28xf32>
+  %0 = "hipdnn.graph"(%v, %w) ({
+  ^bb0(%a: tensor<1x64x28x28xf32>, %b: tensor<32x64x2x2xf32>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>} : (tensor<1x64x28x28xf32>, tensor<32x64x2x2xf32>) -> tensor<1x32x14x14xf32>
+    "hipdnn.yield"(%r) : (tensor<1x32x14x14xf32>) -> ()
+  }) {name = "c", arg_strides = [array<i64: 50176, 1, 1792, 64>, unit]} : (tensor<1x64x28x28xf32>, tensor<32x64x2x2xf32>) -> tensor<1x32x14x14xf32>
+  return %0 : tensor<1x32x14x14xf32>
+}
