@@ -138,14 +138,12 @@ class LayoutCosts:
         anchor = _anchor(graph)
         read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
         image = None if anchor is None else read.get(anchor.operands[0])
-        if anchor is None or image is None:
+        if anchor is None or image is None or _is_depthwise(anchor):
             return None
         program, kept = self._reader.read([((op,), True) for op in ops], [])
         time = self._model.time(program, kept)
         copied = _Cost(image, 0.0, time.launch + 2 * time.memory)
         x, w = (shape_of(value) for value in anchor.operands)
-        if _is_depthwise(anchor):
-            return None
         if x[1] != w[1]:  # IREE has grouped convolutions for channels first only
             return copied
         weights = read.get(anchor.operands[1])
