@@ -108,6 +108,15 @@ def test_other_forms_stay_named() -> None:
     assert "compilation_info" not in lower_case(replace(CASES[0], target="gfx942"))
 
 
+@pytest.mark.parametrize(("extent", "window", "results"), [(56, 7, 7), (24, 9, 4)])
+def test_channels_last_tiles_are_unrolled(extent: int, window: int, results: int) -> None:
+    """LLVM unrolls at most 49 products of a work item; channels first, it has 8 results."""
+    for is_last, thread in ((True, [1, results, 1, 0, 0]), (False, [1, 1, 8, 0, 0])):
+        shape, pads = (1, 8, extent, extent), [window // 2] * 2
+        case = conv_case("x", shape, (8, 1, window, window), pre=pads, channels_last=is_last)
+        assert f"thread = {thread}" in lower_case(replace(case, target="gfx1100"))
+
+
 def test_tiles_divide_their_loops() -> None:
     assert [width(extent) for extent in (56, 14, 9, 13, 1)] == [4, 7, 3, 1, 1]
     assert [unrolled(each) for each in ([64, 3, 3], [64, 1, 1], [3, 7, 7], [4, 16, 16])] == [

@@ -71,6 +71,24 @@ def test_extents_are_symbolic_and_tensors_narrow(differential):
     np.testing.assert_array_equal(case.wanted[0], np.zeros((1, 3, 4)))  # constants are rounded
 
 
+@pytest.mark.parametrize("value", [0.5, -0.5])
+def test_not_a_number_that_onnxruntime_skips_is_unclear(differential, value):
+    x = np.array([0.9, value], np.float32)
+    case = differential.case_of(
+        differential.Draft("Log", 9, {}, [x], [False], 1, ("ReduceMax",)), "log"
+    )
+    assert (case is None) == (value < 0)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0])
+def test_roots_of_vanished_numbers_are_unclear(differential, value):
+    x = np.array([4, value], np.float32)
+    case = differential.case_of(
+        differential.Draft("Identity", 21, {}, [x], [False], 1, ("Sqrt",)), "root"
+    )
+    assert (case is None) == bool(np.signbit(value))
+
+
 def test_operands_are_lengthened_together():
     """Checks without compiling that equal extents stay equal, and that shape operands stay."""
     models = benchmark("random_onnx")

@@ -125,6 +125,54 @@ func.func @engine(%x: tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16> {
 
 // -----
 
+// A convolution to few channels takes longer if its image is channels last.
+
+// CHECK-LABEL: func.func @few_filters
+// CHECK-NOT:     result_strides
+func.func @few_filters(%x: tensor<1x64x56x56xf16>) -> tensor<1x3x56x56xf16> {
+  %w = arith.constant dense<1.0> : tensor<3x64x3x3xf16>
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x64x56x56xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf16>) -> ()
+  }) {name = "a"} : (tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16>
+  %1 = "hipdnn.graph"(%0, %w) ({
+  ^bb0(%a: tensor<1x64x56x56xf16>, %b: tensor<3x64x3x3xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x64x56x56xf16>, tensor<3x64x3x3xf16>) -> tensor<1x3x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x3x56x56xf16>) -> ()
+  }) {name = "b"} : (tensor<1x64x56x56xf16>, tensor<3x64x3x3xf16>) -> tensor<1x3x56x56xf16>
+  return %1 : tensor<1x3x56x56xf16>
+}
+
+// -----
+
+// A reduction over positions would copy the image, which takes longer than a 1x1 convolution gains
+// whose rows are whole tiles.
+
+// REMARK: result is stored channels first, because other kernels would lose more
+// CHECK-LABEL: func.func @pooled
+// CHECK-NOT:     result_strides
+func.func @pooled(%x: tensor<8x512x32x32xf16>, %w: tensor<2048x512x1x1xf16>) -> (tensor<8x2048x32x32xf16>, tensor<8x512x1x1xf16>) {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<8x512x32x32xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<8x512x32x32xf16>) -> tensor<8x512x32x32xf16>
+    "hipdnn.yield"(%r) : (tensor<8x512x32x32xf16>) -> ()
+  }) {name = "a"} : (tensor<8x512x32x32xf16>) -> tensor<8x512x32x32xf16>
+  %1 = "hipdnn.graph"(%0, %w) ({
+  ^bb0(%a: tensor<8x512x32x32xf16>, %b: tensor<2048x512x1x1xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<8x512x32x32xf16>, tensor<2048x512x1x1xf16>) -> tensor<8x2048x32x32xf16>
+    "hipdnn.yield"(%r) : (tensor<8x2048x32x32xf16>) -> ()
+  }) {name = "b"} : (tensor<8x512x32x32xf16>, tensor<2048x512x1x1xf16>) -> tensor<8x2048x32x32xf16>
+  %2 = "hipdnn.graph"(%0) ({
+  ^bb0(%a: tensor<8x512x32x32xf16>):
+    %r = "hipdnn.reduction"(%a) {mode = "AVG"} : (tensor<8x512x32x32xf16>) -> tensor<8x512x1x1xf16>
+    "hipdnn.yield"(%r) : (tensor<8x512x1x1xf16>) -> ()
+  }) {name = "c"} : (tensor<8x512x32x32xf16>) -> tensor<8x512x1x1xf16>
+  return %1, %2 : tensor<8x2048x32x32xf16>, tensor<8x512x1x1xf16>
+}
+
+// -----
+
 // Filters that are arguments cannot be stored in another order, so that the convolution gains nothing.
 
 // REMARK-NOT: result is stored

@@ -171,3 +171,47 @@ func.func @given(%x: tensor<1x28x28x64xf32>) -> tensor<1x32x14x14xf32> {
   }) {name = "c", arg_strides = [array<i64: 50176, 1, 1792, 64>, unit]} : (tensor<1x64x28x28xf32>, tensor<32x64x2x2xf32>) -> tensor<1x32x14x14xf32>
   return %0 : tensor<1x32x14x14xf32>
 }
+
+// -----
+
+// Filters of few channels in f32 keep their order, which takes less time.
+
+// CHECK-LABEL: func.func @few_channels
+// CHECK:         }) {arg_strides = [array<i64: 2352, 1, 84, 3>, unit], name = "c"}
+func.func @few_channels(%x: tensor<1x28x28x3xf32>) -> tensor<1x32x14x14xf32> {
+  %w = arith.constant dense<1.0> : tensor<32x3x2x2xf32>
+  %v = "hipdnn.view"(%x) {offset = 0 : i64, strides = array<i64: 2352, 1, 84, 3>} : (tensor<1x28x28x3xf32>) -> tensor<1x3x28x28xf32>
+  %0 = "hipdnn.graph"(%v, %w) ({
+  ^bb0(%a: tensor<1x3x28x28xf32>, %b: tensor<32x3x2x2xf32>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>} : (tensor<1x3x28x28xf32>, tensor<32x3x2x2xf32>) -> tensor<1x32x14x14xf32>
+    "hipdnn.yield"(%r) : (tensor<1x32x14x14xf32>) -> ()
+  }) {name = "c", arg_strides = [array<i64: 2352, 1, 84, 3>, unit]} : (tensor<1x3x28x28xf32>, tensor<32x3x2x2xf32>) -> tensor<1x32x14x14xf32>
+  return %0 : tensor<1x32x14x14xf32>
+}
+
+// -----
+
+// A 1x1 convolution gains, too, although its filters are an argument: rows of 14x14 positions end
+// within a tile. That outweighs the reduction over positions, which copies them.
+
+// REMARK: result is stored channels last; its readers gain about
+// CHECK-LABEL: func.func @points
+// CHECK:         }) {name = "a", result_strides = [array<i64: 200704, 1, 14336, 1024>]}
+func.func @points(%x: tensor<8x1024x14x14xf16>, %w: tensor<2048x1024x1x1xf16>) -> (tensor<8x2048x14x14xf16>, tensor<8x1024x1x1xf16>) {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<8x1024x14x14xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<8x1024x14x14xf16>) -> tensor<8x1024x14x14xf16>
+    "hipdnn.yield"(%r) : (tensor<8x1024x14x14xf16>) -> ()
+  }) {name = "a"} : (tensor<8x1024x14x14xf16>) -> tensor<8x1024x14x14xf16>
+  %1 = "hipdnn.graph"(%0, %w) ({
+  ^bb0(%a: tensor<8x1024x14x14xf16>, %b: tensor<2048x1024x1x1xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<8x1024x14x14xf16>, tensor<2048x1024x1x1xf16>) -> tensor<8x2048x14x14xf16>
+    "hipdnn.yield"(%r) : (tensor<8x2048x14x14xf16>) -> ()
+  }) {name = "b"} : (tensor<8x1024x14x14xf16>, tensor<2048x1024x1x1xf16>) -> tensor<8x2048x14x14xf16>
+  %2 = "hipdnn.graph"(%0) ({
+  ^bb0(%a: tensor<8x1024x14x14xf16>):
+    %r = "hipdnn.reduction"(%a) {mode = "AVG"} : (tensor<8x1024x14x14xf16>) -> tensor<8x1024x1x1xf16>
+    "hipdnn.yield"(%r) : (tensor<8x1024x1x1xf16>) -> ()
+  }) {name = "c"} : (tensor<8x1024x14x14xf16>) -> tensor<8x1024x1x1xf16>
+  return %1, %2 : tensor<8x2048x14x14xf16>, tensor<8x1024x1x1xf16>
+}

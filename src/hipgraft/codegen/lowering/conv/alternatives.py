@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hipgraft.codegen.lowering.context import Lowering, accumulator_type, alternative
 from hipgraft.codegen.lowering.conv.convolution import convolve, operands_of
-from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window
+from hipgraft.codegen.lowering.conv.geometry import ConvParams, channels_last, has_unit_window
 from hipgraft.codegen.lowering.conv.product import multiplied
 from hipgraft.codegen.lowering.conv.split import can_split, convolve_in_parts
 from hipgraft.codegen.lowering.emit.padding import resized
@@ -52,7 +52,7 @@ def lower_as_matmul(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
 def lower_channels_last(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Transposes to channels last, in which the channels of a window's element are contiguous."""
     x, w = operands_of(op, lowering)
-    x = lowering.emitter.in_order(x, _last(x))
+    x = lowering.emitter.in_order(x, channels_last(x.rank))
     return _convolved(op, lowering, x, w)
 
 
@@ -61,7 +61,7 @@ def lower_materialized_channels_last(op: ConvFpropOp, lowering: Lowering) -> Seq
     """Materializes channels-last copies of activations and filters; pays off with many channels."""
     emitter = lowering.emitter
     x, w = (
-        emitter.materialized(emitter.in_order(value, _last(value)))
+        emitter.materialized(emitter.in_order(value, channels_last(value.rank)))
         for value in operands_of(op, lowering)
     )
     return _convolved(op, lowering, x, w)
@@ -83,10 +83,6 @@ def lower_split(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     result = Tensor.logical("", shape_of(op.y), accumulator_type(op, x.element, w.element))
     sums = convolve_in_parts(lowering.emitter, ConvParams.of(op), x, w, result)
     return [lowering.emitter.cast(sums, element_of(op.y))]
-
-
-def _last(value: Tensor) -> tuple[int, ...]:
-    return (0, *range(2, value.rank), 1)
 
 
 def _convolved(op: ConvFpropOp, lowering: Lowering, x: Tensor, w: Tensor) -> Sequence[Tensor]:

@@ -20,7 +20,9 @@ from hipgraft.codegen.lowering.conv.direct import (
 )
 from hipgraft.codegen.lowering.conv.geometry import (
     ConvParams,
+    channels_last,
     has_unit_window,
+    image_order,
     is_depthwise,
     window_loops,
 )
@@ -109,7 +111,7 @@ def convolve_within(
     if splits:
         return convolve_in_parts(emitter, params, x, w, result)
     first, is_last = tuple(range(x.rank)), _is_stored_last(lowering, result)
-    orders = (_channels_last(x.rank), first) if is_last else (first,)
+    orders = (channels_last(x.rank), first) if is_last else (first,)
     in_tiles = [
         order for order in orders if is_tiled_depthwise(params, x, w, result, order, target)
     ]
@@ -123,19 +125,14 @@ def convolve_within(
     return convolve(lowering, params, x, w, result)
 
 
-def _channels_last(rank: int) -> tuple[int, ...]:
-    return (0, *range(2, rank), 1)
-
-
 def _is_stored_last(lowering: Lowering, result: Tensor) -> bool:
     """Whether the container stores a result of this shape channels last."""
-    first, last = range(result.rank), _channels_last(result.rank)
-    forms = [
-        replace(result, dims=order)
+    orders = [
+        image_order(replace(result, dims=order))
         for value, order in lowering.orders.items()
         if shape_of(value) == result.shape
     ]
-    return any(form.lies_in(last) and not form.lies_in(first) for form in forms)
+    return channels_last(result.rank) in orders
 
 
 def convolve(
@@ -190,13 +187,13 @@ def _filters_to_add(target: Target, x: Tensor, w: Tensor) -> int:
 def _convolved(
     lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
 ) -> Tensor:
-    emitter, first, last = lowering.emitter, tuple(range(x.rank)), _channels_last(x.rank)
+    emitter, first, last = lowering.emitter, tuple(range(x.rank)), channels_last(x.rank)
     groups = x.shape[1] // w.shape[1]
     depthwise = is_depthwise(x, w)
     is_single = has_single_position(x, w.shape[2:], result.shape[2:], groups, lowering.target)
     if is_single or has_swapped_dims(x, lowering.target):
         x = emitter.materialized(emitter.in_order(x, first))
-    is_last = x.lies_in(last) and not x.lies_in(first)
+    is_last = image_order(x) == last
     if not depthwise and _fails_as_convolution(lowering.target, x, w, result, is_last):
         return multiplied(lowering, params, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first

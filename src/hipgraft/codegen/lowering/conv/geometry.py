@@ -67,6 +67,17 @@ def window_loops(params: ConvParams, spatial: int, filters: str) -> tuple[list[s
     return maps, ["parallel"] * (3 + spatial) + ["reduction"] * (1 + spatial)
 
 
+def channels_last(rank: int) -> tuple[int, ...]:
+    """Returns the order [N, spatial..., C] of the dims of [N, C, spatial...]."""
+    return (0, *range(2, rank), 1)
+
+
+def image_order(value: Tensor) -> tuple[int, ...]:
+    """Returns channels last if [N, C, spatial...] is stored so, else channels first."""
+    first, last = tuple(range(value.rank)), channels_last(value.rank)
+    return last if value.lies_in(last) and not value.lies_in(first) else first
+
+
 def is_depthwise(x: Tensor, w: Tensor) -> bool:
     """Returns whether each channel of `x` [N, C, spatial...] has one filter of its own."""
     return x.shape[1] == w.shape[0] > 1 == w.shape[1]

@@ -14,7 +14,13 @@ from collections.abc import Sequence
 
 from hipgraft.codegen.iree.vector_tiles import has_few_rows
 from hipgraft.codegen.lowering.conv.direct import clamped, read_or_zero
-from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window, window_loops
+from hipgraft.codegen.lowering.conv.geometry import (
+    ConvParams,
+    channels_last,
+    has_unit_window,
+    image_order,
+    window_loops,
+)
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
@@ -81,7 +87,7 @@ def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     if is_unit and w.shape[0] * positions > _FEW_ELEMENTS:
         return False
     if is_matrix:
-        is_fast = bits <= _NARROW_BITS and not x.lies_in(range(x.rank))
+        is_fast = bits <= _NARROW_BITS and image_order(x) == channels_last(x.rank)
         most = _LAST_BYTES if is_fast else _FEW_BYTES if is_unit else _BYTES
         return depth * bits // 8 > most
     return is_unit or not target.is_rdna or positions <= _FEW_ON_RDNA
@@ -120,7 +126,7 @@ def _channel_parts(x: Tensor, w: Tensor, result: Tensor, target: Target) -> int:
     With channels last, IREE 3.13.0 multiplies elements of a part by the filters of another.
     """
     is_matrix = x.element in target.matrix_elements and not has_unit_window(w.shape)
-    is_first = _order(x) == tuple(range(x.rank))
+    is_first = image_order(x) == tuple(range(x.rank))
     divisors = (parts for parts in _counts(result) if w.shape[1] % parts == 0)
     return next(divisors, 1) if is_matrix and is_first else 1
 
@@ -150,11 +156,11 @@ def _sum_of_windows(
     """
     batch, filters, *positions = result.shape
     rows, depth = _positions(result), math.prod(w.shape[1:])
-    order = _order(w)
+    order = image_order(w)
     w = emitter.in_order(w, order)
     is_moved = any((*params.before, *params.after)) or max(params.stride) > 1
     is_whole = has_unit_window(w.shape) and not is_moved
-    last = (0, *range(2, x.rank), 1)
+    last = channels_last(x.rank)
     windows = x.permuted(last) if is_whole else _windows(emitter, params, x, w, result, order)
     a, b = (
         emitter.reshape(value, (size, depth))
@@ -233,9 +239,3 @@ def _counts(result: Tensor) -> range:
 
 def _positions(result: Tensor) -> int:
     return result.shape[0] * math.prod(result.shape[2:])
-
-
-def _order(value: Tensor) -> tuple[int, ...]:
-    """Returns channels last if [N, C, spatial...] is stored so, else channels first."""
-    first, last = tuple(range(value.rank)), (0, *range(2, value.rank), 1)
-    return last if value.lies_in(last) and not value.lies_in(first) else first
