@@ -91,6 +91,14 @@ def _has_valid_lengths(candidate: Draft) -> bool:
     return {time, batch} == {0, 1} and bool((lengths <= x.shape[time]).all())
 
 
+def _has_valid_indices(candidate: Draft) -> bool:
+    """Whether indices are within the dim that they index; the reference takes others modulo it."""
+    x, indices = candidate.inputs[:2]
+    axis = candidate.attributes.get("axis", 0)
+    extent = x.shape[axis] if -x.ndim <= axis < x.ndim else 0
+    return bool(((-extent <= indices) & (indices < extent)).all())
+
+
 def _is_whole(candidate: Draft) -> bool:
     """Whether indices are whole numbers; OneHot truncates others, but the reference compares."""
     return bool(np.all(candidate.inputs[0] == np.trunc(candidate.inputs[0])))
@@ -208,6 +216,7 @@ _RULES: dict[str, Callable[[Draft], bool]] = {
     "TopK": lambda draft: bool(draft.attributes.get("sorted", 1)),
     # Which elements meet is not defined, or they are divided by an infinite scale.
     **dict.fromkeys(("Det", "DynamicQuantizeLinear", "GRU", "LSTM", "RNN"), _is_finite),
+    **dict.fromkeys(("Gather", "GatherElements", "ScatterElements"), _has_valid_indices),
     **dict.fromkeys(("BatchNormalization", "GroupNormalization"), _has_epsilon),
     **dict.fromkeys(("InstanceNormalization", "LayerNormalization"), _has_epsilon),
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _is_float_window),

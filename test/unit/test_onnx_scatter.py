@@ -36,6 +36,36 @@ def test_extrema_at_indices_from_both_ends(
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", element)]), inputs)
 
 
+@pytest.mark.parametrize(
+    ("reduction", "combine"),
+    [("add", np.logical_or), ("max", np.logical_or), ("mul", np.logical_and)],
+)
+@pytest.mark.parametrize("op", ["ScatterElements", "ScatterND"])
+def test_booleans_are_combined(op: str, reduction: str, combine: np.ufunc) -> None:
+    random = np.random.default_rng(2)
+    x, updates = random.random(5) < 0.5, random.random(9) < 0.5
+    indices = random.integers(-5, 5, 9)
+    stored = indices if op == "ScatterElements" else indices[:, None]
+    values = (("x", x), ("i", stored), ("u", updates))
+    node = helper.make_node(op, ["x", "i", "u"], ["y"], reduction=reduction)
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [
+            helper.make_tensor_value_info(
+                name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+            )
+            for name, value in values
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.BOOL, x.shape)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    (found,) = hipgraft.compile(model, "cpu").run([x, stored, updates])
+    expected = x.copy()
+    combine.at(expected, indices, updates)
+    np.testing.assert_array_equal(found, expected)
+
+
 def bags(path: Path, *, sort: bool) -> tuple[Path, dict[str, np.ndarray]]:
     """Means of bags, as PyTorch's exporter writes them: a loop that reads values around it."""
     value = helper.make_tensor_value_info

@@ -131,10 +131,21 @@ def _sign(writer: Writer) -> None:
     writer.result(writer.op("Where", writer.op("Less", zero, x), one, rest))
 
 
+def _prelu(writer: Writer) -> None:
+    """Compares integers with an integer; torch-mlir compares them with a float."""
+    x, slope = writer.node.input
+    element = writer.element(x)
+    if element in FLOATS:
+        raise Declined("supported", "it is lowered rightly")
+    is_below = writer.op("Less", x, writer.like(0, element))
+    writer.result(writer.op("Where", is_below, writer.op("Mul", x, slope), x))
+
+
 FUNCTIONS: dict[str, Rewrite] = {
     **dict.fromkeys(EXPANDED, expand),
     "Celu": _celu,
     "GreaterOrEqual": _expand_before_16,
+    "PRelu": _prelu,
     "Sign": _sign,
     "Softsign": _softsign,
     "ThresholdedRelu": _thresholded_relu,

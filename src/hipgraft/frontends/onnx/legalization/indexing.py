@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
@@ -15,7 +16,7 @@ from hipgraft.frontends.onnx.legalization.writer import (
 )
 from hipgraft.ir.diagnostics import Declined
 
-_INT64 = TensorProto.INT64
+_INT64, _INT32, _BOOL = TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL
 
 
 def _is_known(writer: Writer, *indices: int) -> bool:
@@ -226,11 +227,26 @@ def _tensor_scatter(writer: Writer) -> None:
     writer.result(writer.op("Where", is_new, moved, cache))
 
 
+def _combine_booleans(writer: Writer) -> None:
+    """Scatters booleans as integers, because torch-mlir adds booleans modulo 2."""
+    x, indices, updates = writer.node.input
+    mode = writer.attribute("reduction", "none")
+    if writer.element(x) != _BOOL or mode == "none":
+        raise Declined("supported", "it is lowered rightly")
+    attributes: dict[str, Any] = writer.attributes()
+    attributes["reduction"] = "max" if mode in ("add", "max") else "min"
+    numbers = [writer.cast(value, _INT32) for value in (x, updates)]
+    found = writer.op(writer.node.op_type, numbers[0], indices, numbers[1], **attributes)
+    writer.result(writer.cast(found, _BOOL))
+
+
 INDEXING: dict[str, Rewrite] = {
     "Compress": _compress,
     "OneHot": _one_hot,
     "Range": _range,
     "ReverseSequence": _reverse_sequence,
+    "ScatterElements": _combine_booleans,
+    "ScatterND": _combine_booleans,
     "Slice": _slice,
     "TensorScatter": _tensor_scatter,
     "TopK": _top_k,
