@@ -43,6 +43,7 @@ from hipgraft.codegen.workarounds.integer_powers import expand_integer_powers
 from hipgraft.codegen.workarounds.log_sigmoid import expand_log_sigmoids
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.lost_nans import keep_nans
+from hipgraft.codegen.workarounds.mixed_comparisons import match_numbers
 from hipgraft.codegen.workarounds.nan_order import order_nans
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.codegen.workarounds.narrow_sums import widen_sums
@@ -64,8 +65,7 @@ SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting
 # kernels are in LLVM's dialect.
 _CONFIGURED, _SCHEDULED = "executable-configurations", "executable-targets"
 
-# Printed weights would make a schedule unreadable.
-_PRINTED_ELEMENTS = 16
+_PRINTED_ELEMENTS = 16  # printed weights would make a schedule unreadable
 
 # Functions that override IREE's choice of tile sizes in dispatches.
 _TILINGS = {TargetKind.AMDGPU: set_rows, TargetKind.CUDA: set_tiles}
@@ -305,6 +305,7 @@ def _without_torch(text: str, kind: TargetKind) -> str:
     keep_nans(module)
     expand_log_sigmoids(module)
     rewrite_remainders(module)
+    match_numbers(module)
     lower_torch(module)
     order_nans(module)
     if kind is not TargetKind.CPU:

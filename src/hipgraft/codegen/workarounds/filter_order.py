@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds import Effect, Workaround
@@ -17,6 +18,12 @@ FILTER_ORDER = Workaround(
     targets="AMDGPU: f32 and f16 on gfx942, f16 on gfx1100",
     remedy="Such a filter is transposed in a dispatch of its own.",
 )
+
+
+def in_read_order(emitter: Emitter, w: Tensor, order: Sequence[int]) -> Tensor:
+    """Returns filters in the order of dims that the convolution expects."""
+    taps = emitter.in_order(w, order)
+    return emitter.materialized(taps) if is_misordered(w, order, emitter.target) else taps
 
 
 @FILTER_ORDER.avoids

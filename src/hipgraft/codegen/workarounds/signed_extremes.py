@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hipgraft.codegen.iree.linalg_builders import structured
 from hipgraft.codegen.workarounds import Effect, Workaround
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.io import walk
@@ -233,15 +234,8 @@ def _structured(
     **attributes: ir.Attribute,
 ) -> ir.Value:
     """Builds a linalg op with one input and one result."""
-    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([len(inputs), 1])
-    op = ir.Operation.create(
-        name, results=[outs.type], operands=[*inputs, outs], attributes=attributes, regions=1
-    )
-    kinds = [each.type for each in (*inputs, outs)]
-    block = ir.Block.create_at_start(
-        op.regions[0],
-        [each.element_type if isinstance(each, ir.RankedTensorType) else each for each in kinds],
-    )
+    op = structured(name, inputs, [outs], attributes)
+    block = op.regions[0].blocks[0]
     with ir.InsertionPoint(block):
         ir.Operation.create("linalg.yield", operands=[compute(block.arguments[0])])
     return op.result
