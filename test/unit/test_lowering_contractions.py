@@ -48,6 +48,7 @@ def conv_case(
     stride: Sequence[int] | None = None,
     dilation: Sequence[int] | None = None,
     channels_last: bool = False,
+    filters_last: bool = False,
     flip: bool = False,
 ) -> Case:
     spatial = len(x) - 2
@@ -71,6 +72,9 @@ def conv_case(
         }
         values = [np.moveaxis(value, 1, -1) for value in values]
         expected = np.moveaxis(expected, 1, -1)
+    elif filters_last:
+        layouts = {"arg_strides": [None, last_strides(w)]}
+        values[1] = np.moveaxis(values[1], 1, -1)
     logical = expected.shape if not channels_last else np.moveaxis(expected, -1, 1).shape
 
     def build(gx: Any, gw: Any) -> Any:

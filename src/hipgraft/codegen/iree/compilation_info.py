@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 CUDA_OPTIONS = "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false"
@@ -75,6 +76,21 @@ def translation_info(pipeline: str, threads: int, subgroup: int, options: str = 
         f"workgroup_size = [{threads}, 1, 1] subgroup_size = {subgroup}"
         f"{settings if options else ''}>"
     )
+
+
+def list_in(config: str, name: str) -> list[int]:
+    """Returns a list of a lowering config, for a basis the counts; empty if there is none."""
+    found = _list_of(name).search(config)
+    return [int(one) for one in re.findall(r"\d+", found[2])] if found else []
+
+
+def with_list(config: str, name: str, values: Sequence[int]) -> str:
+    """Returns a lowering config with other values in a list, for a basis other counts."""
+    return _list_of(name).sub(rf"\g<1>{list(values)}", config)
+
+
+def _list_of(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(\b{name} = \[?)(\[[\d, ]*\])")
 
 
 def largest_divisor(extent: int, most: int) -> int:

@@ -27,7 +27,8 @@ _OPTIONS = (
 )
 _BODY = {"arith.mulf", "arith.addf", "linalg.yield"}
 _RDNA3, _RDNA4 = "gfx11", "gfx12"
-_CDNA1_AND_2 = ("gfx908", "gfx90a")
+CDNA1_AND_2 = ("gfx908", "gfx90a")
+"""Architectures whose matrix instructions multiply fewer bf16 elements."""
 
 
 def set_tiles_of(function: ir.Operation, op: ir.Operation, target: Target) -> bool:
@@ -114,6 +115,6 @@ def _instruction(op: ir.Operation, target: Target) -> tuple[str, int] | None:
     if target.name.startswith(_RDNA4):
         return f"WMMAR4_F32_16x16x16_{kind}", 16
     depth = 4 if element == "f32" else 16
-    if element == "bf16" and target.name in _CDNA1_AND_2:
+    if element == "bf16" and target.name in CDNA1_AND_2:
         depth = 8
     return f"MFMA_F32_16x16x{depth}_{kind}", depth

@@ -14,8 +14,11 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from hipgraft.codegen.chips import find_gpu
+from hipgraft.codegen.iree.attention_tiles import ATTENTION, correct_attention
+from hipgraft.codegen.iree.compilation_info import list_in, with_list
 from hipgraft.codegen.iree.few_filters import set_tiles_of
 from hipgraft.codegen.iree.linalg_loops import iterators, loops_in, tensor
+from hipgraft.codegen.iree.shared_sums import share_sums
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.ir.bindings import indexing_maps, ir
 from hipgraft.ir.element_types import bit_width
@@ -132,12 +135,15 @@ def correct_tiles(module: ir.Module, target: Target) -> bool:
 
 
 def _correct(function: ir.Operation, target: Target) -> bool:
+    for op in walk(function):
+        if op.name == ATTENTION:
+            return correct_attention(function, op, target)
     configured = [op for op in walk(function) if _text(op, _CONFIG)]
     roots = [op for op in configured if "mma_kind" in _text(op, _CONFIG)] or configured
     if len(roots) != 1 or roots[0].name != "linalg.generic":
         return False
     (op,) = roots
-    if set_tiles_of(function, op, target):
+    if set_tiles_of(function, op, target) or share_sums(function, op, target):
         return True
     tiles = _tiles(function, op, target)
     if tiles is None:
@@ -157,7 +163,7 @@ def _tiles(function: ir.Operation, op: ir.Operation, target: Target) -> _Tiles |
     An op with several results multiplies one operand by each of the others.
     """
     config, kinds = _text(op, _CONFIG), iterators(op)
-    workgroup = [tile for tile in _field(config, "workgroup") if tile]
+    workgroup = [tile for tile in list_in(config, "workgroup") if tile]
     loops = kinds.count("parallel")
     sizes = _INSTRUCTION.search(config)
     threads = _WORKGROUP_SIZE.search(_text(function, _TRANSLATION))
@@ -179,7 +185,7 @@ def _tiles(function: ir.Operation, op: ir.Operation, target: Target) -> _Tiles |
         units=tuple(units),
         workgroup=tuple(workgroup),
         wavefronts=max(_FEWEST_WAVEFRONTS, int(threads[1]) // target.wavefront_size),
-        steps=_field(config, "reduction")[-1],
+        steps=list_in(config, "reduction")[-1],
     )
 
 
@@ -204,7 +210,7 @@ def _within_registers(tiles: _Tiles, op: ir.Operation, target: Target) -> _Tiles
 
 def _set(function: ir.Operation, op: ir.Operation, tiles: _Tiles, target: Target) -> None:
     config, info, shares = _text(op, _CONFIG), _text(function, _TRANSLATION), tiles.shares
-    old = {name: _field(config, name) for name in _FIELDS}
+    old = {name: list_in(config, name) for name in _FIELDS}
     *_, steps = old["reduction"]
     inner = {name: values[len(shares) :] for name, values in old.items()}
     parts = zip(tiles.workgroup, tiles.units, shares, strict=True)
@@ -221,7 +227,7 @@ def _set(function: ir.Operation, op: ir.Operation, tiles: _Tiles, target: Target
         "reduction": [*old["reduction"][:-1], tiles.steps],
     }
     for name, values in fields.items():
-        config = _field_of(name).sub(rf"\g<1>{values}", config)
+        config = with_list(config, name, values)
     op.attributes[_CONFIG] = ir.Attribute.parse(config)
     items = f"workgroup_size = [{prod(shares) * target.wavefront_size}"
     function.attributes[_TRANSLATION] = ir.Attribute.parse(_WORKGROUP_SIZE.sub(items, info))
@@ -229,13 +235,3 @@ def _set(function: ir.Operation, op: ir.Operation, tiles: _Tiles, target: Target
 
 def _text(op: ir.Operation, name: str) -> str:
     return str(op.attributes[name]) if name in op.attributes else ""
-
-
-def _field(config: str, name: str) -> list[int]:
-    found = _field_of(name).search(config)
-    return [int(one) for one in re.findall(r"\d+", found[2])] if found else []
-
-
-def _field_of(name: str) -> re.Pattern[str]:
-    """Returns the pattern of a field's name and its list, which for a basis are the counts."""
-    return re.compile(rf"(\b{name} = \[?)(\[[\d, ]*\])")

@@ -28,7 +28,12 @@ from hipgraft.codegen.lowering.conv.geometry import (
 )
 from hipgraft.codegen.lowering.conv.product import is_whole_image, multiplied, multiply_images
 from hipgraft.codegen.lowering.conv.scalar import convolve_in_tiles, is_tiled, is_tiled_depthwise
-from hipgraft.codegen.lowering.conv.split import convolve_in_parts, has_few_positions, is_split
+from hipgraft.codegen.lowering.conv.split import (
+    convolve_in_parts,
+    has_few_positions,
+    is_split,
+    shares_sums,
+)
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import padded, resized
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
@@ -37,13 +42,12 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
 from hipgraft.codegen.workarounds.few_rows import fails_on_rows
-from hipgraft.codegen.workarounds.filter_order import is_misordered
+from hipgraft.codegen.workarounds.filter_order import in_read_order
 from hipgraft.codegen.workarounds.grouped_filters import group_filters_to_add
 from hipgraft.codegen.workarounds.grouped_transposes import mixes_up_groups
 from hipgraft.codegen.workarounds.grouped_unit_window import crashes_in_groups
 from hipgraft.codegen.workarounds.image_order import has_swapped_dims
 from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation, with_second_channel
-from hipgraft.codegen.workarounds.padding_taps import drop_padding_taps
 from hipgraft.codegen.workarounds.single_position import has_single_position
 from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.codegen.workarounds.unmasked_rows import with_whole_channels
@@ -103,12 +107,14 @@ def convolve_within(
 ) -> Tensor:
     """Emits the convolution of `convolve` in the way that costs the least."""
     emitter, target = lowering.emitter, lowering.target
-    splits = is_split(x, w, result, target)
+    splits = is_split(params, x, w, result, target)
     has_few = has_few_positions(w, result, target)
     is_long = splits and math.prod(x.shape[1:]) > _LONG and not has_few
     if is_whole_image(params, x, w) and not is_long:
         return multiply_images(lowering, x, w, result)
-    if splits:
+    if splits and not has_few and shares_sums(x, w, result, target):
+        params, x = padded_copy(emitter, params, x)
+    elif splits:
         return convolve_in_parts(emitter, params, x, w, result)
     first, is_last = tuple(range(x.rank)), _is_stored_last(lowering, result)
     orders = (channels_last(x.rank), first) if is_last else (first,)
@@ -154,7 +160,6 @@ def convolve(
     # IREE 3.13.0 splits the reduction of convolutions with few results down to single products,
     # whose partial sums cost up to 400 times the convolution, or into parts that it cannot compile.
     emitter.whole_reductions = True
-    params, w = drop_padding_taps(emitter, params, x, w, result)
     _, channels, *window = w.shape
     is_misread = ignores_dilation(target, x.element, channels, window, params.dilation)
     if is_misread and not is_depthwise(x, w):
@@ -207,13 +212,13 @@ def _convolved(
         return _depthwise(emitter, params, x, w, init)
     if groups > 1:
         emitter.late_transposes |= mixes_up_groups(lowering.target)
-        return _grouped(lowering, params, x, _ordered(lowering, w, range(w.rank)), init)
+        return _grouped(lowering, params, x, in_read_order(emitter, w, range(w.rank)), init)
     if order == first and is_tiled(x, w, result, lowering.target):
         return convolve_in_tiles(emitter, params, x, w, init)
     if order == first:
         x, w = with_whole_channels(emitter, x, w, 1, result.shape, params.stride)
     name, filter_order = (_CHANNELS_LAST if order == last else _CHANNELS_FIRST)[x.rank - 2]
-    operands = [x, _ordered(lowering, w, filter_order)]
+    operands = [x, in_read_order(emitter, w, filter_order)]
     return emitter.named("conv", name, operands, init, params.text)
 
 
@@ -226,13 +231,6 @@ def _fails_as_convolution(
     fails &= positions > 1 and not is_last
     fails |= fails_on_rows(target, x.element, x.shape[0] * positions, w.shape[1])
     return fails and has_unit_window(w.shape)
-
-
-def _ordered(lowering: Lowering, w: Tensor, order: Sequence[int]) -> Tensor:
-    """Returns filters in the order of dims that the convolution expects."""
-    taps = lowering.emitter.in_order(w, order)
-    misordered = is_misordered(w, order, lowering.target)
-    return lowering.emitter.materialized(taps) if misordered else taps
 
 
 def flipped(emitter: Emitter, w: Tensor) -> Tensor:

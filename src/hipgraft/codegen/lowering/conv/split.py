@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from hipgraft.codegen.iree.shared_sums import shares_windows
 from hipgraft.codegen.iree.vector_tiles import has_few_rows
 from hipgraft.codegen.lowering.conv.direct import clamped, read_or_zero
 from hipgraft.codegen.lowering.conv.geometry import (
@@ -29,6 +30,7 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.matmul.matmul import multiply
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.workarounds.filter_order import in_read_order
 from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.dialects.hipdnn import ReductionMode
 from hipgraft.ir.element_types import bit_width
@@ -73,7 +75,7 @@ def can_split(x: Tensor, w: Tensor, result: Tensor) -> bool:
     return x.shape[1] == w.shape[1] and is_divided and _positions(result) <= _MOST_POSITIONS
 
 
-def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
+def is_split(params: ConvParams, x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     """Returns whether `convolve_in_parts` is the cheapest lowering."""
     depth, positions = math.prod(w.shape[1:]), _positions(result)
     is_unit, bits = has_unit_window(w.shape), bit_width(w.element) or 0
@@ -84,13 +86,24 @@ def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     is_matrix = x.element in target.matrix_elements
     if has_few_positions(w, result, target):
         return is_unit or not is_matrix or depth * bits // 8 > _FEW_BYTES
-    if is_unit and w.shape[0] * positions > _FEW_ELEMENTS:
+    is_large = is_unit and w.shape[0] * positions > _FEW_ELEMENTS
+    is_padded = any((*params.before, *params.after))
+    if is_large or (not is_padded and shares_sums(x, w, result, target)):
         return False
     if is_matrix:
         is_fast = bits <= _NARROW_BITS and image_order(x) == channels_last(x.rank)
         most = _LAST_BYTES if is_fast else _FEW_BYTES if is_unit else _BYTES
         return depth * bits // 8 > most
     return is_unit or not target.is_rdna or positions <= _FEW_ON_RDNA
+
+
+def shares_sums(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
+    """Whether the wavefronts of a workgroup share the sums of a convolution without padding."""
+    is_unit, last = has_unit_window(w.shape), channels_last(x.rank)
+    is_one_row = is_unit and x.shape[2:] == result.shape[2:]
+    row = math.prod(result.shape[2:]) if is_one_row else result.shape[-1]
+    is_stored = is_unit or image_order(x) == image_order(w) == last
+    return is_stored and shares_windows(target, x.element, w.shape, row)
 
 
 def convolve_in_parts(
@@ -137,7 +150,8 @@ def _sum_of_channels(
     """Convolves parts of the channels as a batch, and adds their results."""
     x = padded(emitter, emitter.logical(x), params.before, params.after)
     x = crop_unread(emitter, x, params.spans(w.shape[2:]), result.shape[2:])
-    x, w = (emitter.split_dim(emitter.logical(value), 1, parts) for value in (x, w))
+    w = in_read_order(emitter, w, range(w.rank))
+    x, w = (emitter.split_dim(value, 1, parts) for value in (emitter.logical(x), w))
     shape = (result.shape[0], parts, *result.shape[1:])
     init = emitter.filled(Tensor.logical("", shape, result.element), 0)
     maps, kinds = window_loops(params, x.rank - 3, "fg")
