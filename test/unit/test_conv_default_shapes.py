@@ -108,7 +108,7 @@ def test_convolutions_stay_whole() -> None:
 @pytest.mark.parametrize(
     ("case", "forms"),
     [
-        (UNIT_PARTS, ("7x36x16", "7x36x16", "7x36x16")),
+        (UNIT_PARTS, ("1x16x6x6", "7x36x16", "7x36x16")),
         (F32_PARTS, ("1x8x16x6x6", "6x36x16", "6x36x16")),
         (FOUR_PARTS, ("1x4x16x17x17", "4x289x16", "1x4x16x17x17")),
         (LAST_PARTS, ("8x36x16", "8x36x16", "8x36x16")),
@@ -116,24 +116,48 @@ def test_convolutions_stay_whole() -> None:
     ids=lambda each: getattr(each, "name", ""),
 )
 def test_sums_are_divided_where_positions_are_few(case: Case, forms: tuple[str, ...]) -> None:
-    """Matrix instructions convolve parts of the channels; other parts are those of a product."""
+    """Matrix instructions convolve parts of the channels; other parts are those of a product.
+
+    On CDNA, wavefronts share the sums of a window of one element.
+    """
     for target, form in zip(("gfx942", "sm_80", "gfx1100"), forms, strict=True):
         assert f"tensor<{form}xf32>" in lower_case(replace(case, target=target))
     whole = lower_case(replace(case, target="cpu"))
-    assert not any(f"tensor<{form}xf32>" in whole for form in forms)
+    assert not any(f"tensor<{form}xf32>" in whole for form in forms[1:])
 
 
-@pytest.mark.parametrize("window", [(512, 3), (2048, 1)])
-def test_longer_sums_are_whole_channels_last(window: tuple[int, int]) -> None:
+PARTS = re.compile(r"<(1x)?8x(16x14x14|16x196|196x16)xf32>")
+
+
+@pytest.mark.parametrize(
+    ("window", "target", "whole"),
+    [
+        ((512, 3), "gfx942", {True}),
+        ((2048, 1), "gfx942", {False, True}),
+        ((2048, 1), "gfx1100", {True}),
+    ],
+)
+def test_longer_sums_are_whole(window: tuple[int, int], target: str, whole: set[bool]) -> None:
+    """Channels last, elements load faster, and on CDNA wavefronts share sums."""
     channels, size = window
     shape, pads = (16, channels, size, size), [size // 2] * 2
+    found = set[bool]()
     for is_last in (False, True):
         case = conv_case(
             "long", (1, channels, 14, 14), shape, "f16", pre=pads, channels_last=is_last
         )
-        text = lower_case(replace(case, target="gfx942"))
-        is_whole = re.search(r"<(1x)?8x(16x14x14|16x196|196x16)xf32>", text) is None
-        assert is_whole is is_last
+        if not PARTS.search(lower_case(replace(case, target=target))):
+            found.add(is_last)
+    assert found == whole
+
+
+def test_padded_sums_that_wavefronts_share_read_a_copy() -> None:
+    case = conv_case(
+        "long", (1, 640, 14, 14), (16, 640, 3, 3), "f16", pre=[1, 1], channels_last=True
+    )
+    text = lower_case(replace(case, target="gfx942"))
+    assert "tensor<1x16x16x640xf16>" in text
+    assert not PARTS.search(text)
 
 
 @pytest.mark.parametrize("window", [(64, 3), (1024, 1)])
