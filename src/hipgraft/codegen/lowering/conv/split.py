@@ -45,14 +45,14 @@ _FEW_ROWS = 256
 _MOST_POSITIONS = 1024
 """With more positions, the windows and the results of the parts outweigh the convolution."""
 
-# The forms for which parts are the default. By estimate for gfx942, each saves at least 5 us,
-# because the time between two launches is uncertain (docs/timing.md): a 3x3 convolution of 512
-# channels in f16 images of 7x7 takes 12 instead of 28 us, one of 256 channels in f32 images of
-# 14x14 takes 12 instead of 30 us, and a 1x1 convolution of 2,048 channels in f16 images of 7x7
-# takes 8 instead of 19 us. With 256 channels in f16 images of 14x14 both take 14 us; a 1x1
-# convolution of 1,024 channels in 14x14 gains 2 of 11 us. With more results they have enough
-# workgroups. Channels last, 16-bit elements load faster: 512 channels in 7x7 then take 19 us in one
-# launch and 13 in three, 1,024 take 35 and 17.
+# The forms for which parts are the default, where wavefronts do not share sums. By estimate for
+# gfx942, each saves at least 5 us, because the time between two launches is uncertain
+# (docs/timing.md): a 3x3 convolution of 512 channels in f16 images of 7x7 takes 12 instead of 28
+# us, one of 256 channels in f32 images of 14x14 takes 12 instead of 30 us, and without shared sums
+# a 1x1 convolution of 2,048 channels in f16 images of 7x7 takes 8 instead of 19 us. With 256
+# channels in f16 images of 14x14 both take 14 us. With more results they have enough workgroups.
+# Channels last, 16-bit elements load faster: 512 channels in 7x7 then take 19 us in one launch and
+# 13 in three.
 _BYTES = 4608
 _LAST_BYTES = 9216
 _FEW_BYTES = 3840  # of 1x1 windows, and of few positions, whose windows are copied to one product
