@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from hipgraft.codegen.iree.compilation_info import list_in
 from hipgraft.codegen.iree.products import Factor, Product
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import ir
 
 ARCHITECTURES = ["gfx942", "gfx950", "gfx90a"]
 ELEMENTS = ["f16", "bf16", "f32"]
@@ -89,13 +90,14 @@ def test_random_convolutions(seed: int) -> None:
         int(draw.choice([32, 64, 96, 128, 160, 256])),
         int(draw.choice([16, 20, 32, 48])),
     )
-    form = str(draw.choice(["channels", "filters", "filters"]))
+    pad = int(draw.choice([0, 0, window // 2]))
+    form = str(draw.choice(["channels", "channels", "filters"]))
     case = conv_case(
         f"{seed}",
         (int(draw.choice([1, 1, 2])), channels, *size),
         (filters, channels, window, window),
         str(draw.choice(ELEMENTS)),
-        pre=[window // 2] * 2,
+        pre=[pad] * 2,
         stride=[step, step],
         dilation=[spread, spread],
         channels_last=form == "channels",
@@ -195,7 +197,7 @@ def test_tiles(
 ) -> None:
     target = Target.parse(architecture)
     taps = (3, 3) if is_window else ()
-    factor = Factor(value=None, loops=(0, 2), strides=None)  # type: ignore[arg-type]
+    factor = Factor(value=cast("ir.Value", None), loops=(0, 2), strides=None)
     product = Product(
         (*sides, depth, *taps), 2, 2, 0, 1, factor, (factor,) * results, ((0, 1),), element
     )

@@ -27,8 +27,7 @@ _OPTIONS = (
 )
 _BODY = {"arith.mulf", "arith.addf", "linalg.yield"}
 _RDNA3, _RDNA4 = "gfx11", "gfx12"
-CDNA1_AND_2 = ("gfx908", "gfx90a")
-"""Architectures whose matrix instructions multiply fewer bf16 elements."""
+_CDNA1_AND_2 = ("gfx908", "gfx90a")
 
 
 def set_tiles_of(function: ir.Operation, op: ir.Operation, target: Target) -> bool:
@@ -104,10 +103,17 @@ def _is_one_sum(op: ir.Operation, outer: int) -> bool:
 
 
 def _instruction(op: ir.Operation, target: Target) -> tuple[str, int] | None:
-    """Returns a matrix instruction and its products per result; None if there is none."""
-    element = str(tensor(op.operands[0]).element_type)
     is_wide = str(tensor(op.operands[-1]).element_type) == "f32"
-    if element not in target.matrix_elements or not is_wide:
+    element = str(tensor(op.operands[0]).element_type)
+    return matrix_instruction(element, target) if is_wide else None
+
+
+def matrix_instruction(element: str, target: Target) -> tuple[str, int] | None:
+    """Returns the matrix instruction with f32 sums in tiles of 16x16, and its extent of K.
+
+    None if the target's matrix instructions do not multiply the elements.
+    """
+    if element not in target.matrix_elements:
         return None
     kind = element.upper()
     if target.name.startswith(_RDNA3):
@@ -115,6 +121,6 @@ def _instruction(op: ir.Operation, target: Target) -> tuple[str, int] | None:
     if target.name.startswith(_RDNA4):
         return f"WMMAR4_F32_16x16x16_{kind}", 16
     depth = 4 if element == "f32" else 16
-    if element == "bf16" and target.name in CDNA1_AND_2:
+    if element == "bf16" and target.name in _CDNA1_AND_2:
         depth = 8
     return f"MFMA_F32_16x16x{depth}_{kind}", depth

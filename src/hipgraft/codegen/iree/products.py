@@ -67,7 +67,7 @@ class Product:
 
     @property
     def has_contiguous_windows(self) -> bool:
-        """Whether K is contiguous in the filters of a convolution, for which lanes would wait."""
+        """Whether the filters of a convolution, if this is one, store K contiguously."""
         filters = [one for one in (self.a, *self.b) if one.strides is None]
         return not self.taps or any(one.loops[-1] == self.k for one in filters)
 

@@ -15,7 +15,7 @@ from math import prod
 
 from hipgraft.codegen.chips import find_gpu
 from hipgraft.codegen.iree.compilation_info import lowering_config, translation_info
-from hipgraft.codegen.iree.few_filters import CDNA1_AND_2
+from hipgraft.codegen.iree.few_filters import matrix_instruction
 from hipgraft.codegen.iree.linalg_builders import binary, generic, structured, widened
 from hipgraft.codegen.iree.linalg_loops import tensor
 from hipgraft.codegen.iree.products import LOADS, Factor, Product, read_product
@@ -128,15 +128,15 @@ def shares_windows(target: Target, element: str, filters: Sequence[int], row: in
 
 def _instructions(element: str, target: Target) -> list[_Instruction]:
     """Returns the matrix instructions for an element type, the best first."""
-    if not target.is_gfx9 or element not in target.matrix_elements:
+    found = matrix_instruction(element, target)
+    if found is None or not target.is_gfx9:
         return []
-    if element == "bf16" and target.name in CDNA1_AND_2:
-        return []
+    name, depth = found
     if element == "f32":
-        layout = "mma_layout<MFMA_F32_16x16x4_F32>"
-        return [_Instruction(layout, 4, repeats) for repeats in (4, 2)]
-    kind = element.upper()
-    known = [_Instruction(f"mma_layout<MFMA_F32_16x16x16_{kind}>", 16)]
+        return [_Instruction(f"mma_layout<{name}>", depth, repeats) for repeats in (4, 2)]
+    if depth < _SIDE:  # bf16 of CDNA 1 and 2, whose kernels would spill
+        return []
+    kind, known = element.upper(), [_Instruction(f"mma_layout<{name}>", depth)]
     if target.name == "gfx950":
         known.insert(0, _Instruction(f"mma_layout<MFMA_F32_16x16x32_{kind}>", 32))
     elif element == "f16":
