@@ -160,7 +160,6 @@ FASTER = {
 
 
 @requires_emulator
-@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FASTER)
 def test_corrected_kernels_take_less_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
