@@ -145,6 +145,9 @@ def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
     products = (narrow, *parts, "hipdnn-batch-products")
     outline_pass = make_pass("hipdnn-outline", gpu=gpu, calibration=config.calibration)
     layouts = () if is_cpu else (make_pass("hipdnn-assign-layouts", gpu=gpu),)
+    placed = make_pass("hipdnn-place-in-padding", target=config.target[0])
+    shares_sums = all(Target.parse(target).is_gfx9 for target in config.target)
+    padding = (placed,) if shares_sums else ()
     return (
         "hipdnn-subpixel-convolutions",
         *(() if is_cpu else products),
@@ -155,6 +158,7 @@ def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
         "hipdnn-fold-conversions",
         "hipdnn-fold-copies",
         *layouts,
+        *padding,
         "hipdnn-order-launches",
         "hipdnn-deduplicate",
     )

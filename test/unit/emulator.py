@@ -22,6 +22,8 @@ def missing_reason() -> str | None:
     return None
 
 
+_STALE = b"\xa5"
+
 requires_emulator = pytest.mark.skipif(missing_reason() is not None, reason=str(missing_reason()))
 
 
@@ -53,6 +55,8 @@ def run_kernel(
     addresses = [device.allocate(max(size, 1)) for size in sizes]
     for address, operand in zip(addresses, operands, strict=False):
         device.copy_to_device(address, np.ascontiguousarray(operand).view(np.uint8))
+    for address, output in zip(addresses[len(operands) :], outputs, strict=False):
+        device.fill(address, _STALE, output.nbytes)  # kernels write all of a result
     codes = [device.load_code_object(data) for data in kernel.objects]
     for step in kernel.steps:
         _run_step(step, device, codes, addresses)

@@ -15,7 +15,7 @@ from lowering_cases import DTYPES, Case, tensor_type
 from test_blocks import check, compiled
 from test_lowering_contractions import conv_case, matmul_case
 
-from hipgraft.codegen import provider
+from hipgraft.codegen import translation
 from hipgraft.codegen.iree import matrix_tiles
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.objects.resource_stats import kernel_resources
@@ -142,7 +142,7 @@ SLOW_TILES = [
 @pytest.mark.parametrize("case", SLOW_TILES, ids=lambda each: each.name)
 def test_smaller_tiles_take_less_time(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = compiled(case, "gfx942")
-    monkeypatch.setattr(provider, "correct_tiles", lambda *_: False)
+    monkeypatch.setattr(translation, "correct_tiles", lambda *_: False)
     theirs = compiled(case, "gfx942")
     assert prod(ours.dispatches[-1].grid) > 2 * prod(theirs.dispatches[-1].grid)
     assert microseconds(ours) < microseconds(theirs) / 2
@@ -175,7 +175,7 @@ def test_few_filters_are_multiplied_by_matrix_instructions(case: Case) -> None:
 def test_long_products_fit_into_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     case = matmul_case("long", (1, 1024, 1024), (1, 1024, 1024), "f16")
     (ours,) = kernel_resources(compiled(case, "gfx1100"))
-    monkeypatch.setattr(provider, "correct_tiles", lambda *_: False)
+    monkeypatch.setattr(translation, "correct_tiles", lambda *_: False)
     (theirs,) = kernel_resources(compiled(case, "gfx1100"))
     assert ours.spills <= 4 < 100 <= theirs.spills
 

@@ -32,7 +32,7 @@ from test_lowering_contractions import (
 from test_lowering_gradients import CASES as GRADIENTS
 from test_lowering_ragged import CASES as RAGGED
 
-from hipgraft.codegen import provider
+from hipgraft.codegen import translation
 from hipgraft.codegen.iree.session import IreeSession
 from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.provider import compile_text
@@ -408,7 +408,7 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def tiled_by_iree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some faults show only with IREE's own tiles, which a user's tuning spec keeps."""
-    monkeypatch.setattr(provider, "correct_tiles", lambda *_: False)
+    monkeypatch.setattr(translation, "correct_tiles", lambda *_: False)
 
 
 @pytest.fixture(params=FAULTS)

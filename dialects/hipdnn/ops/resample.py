@@ -52,6 +52,13 @@ class ResampleFwdOp(ResampleOp, mnemonic="resample_fwd"):
     index = OptionalResult("positions of the maxima, shaped like `y`")
     generate_index = defaulted(BOOL, False, "whether `index` is a result")
 
+    @property
+    def only_pads(self) -> bool:
+        """Whether the result is `x` with zeros around its spatial dims."""
+        is_unit = set((*self.window, *self.stride)) == {1}
+        is_counted = self.resample_mode is ResampleMode.AVGPOOL_INCLUDE_PADDING
+        return is_unit and is_counted and self.padding_mode is PaddingMode.ZERO_PAD
+
     def infer(self) -> dict[str, Shape]:  # noqa: D102
         y = self.resampled_shape("x", shape_of(self.x))
         return {"y": y, "index": y}

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from hipgraft.codegen.chips import Gpu
+from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import defining_op
@@ -31,8 +32,8 @@ _RANKS = (4, 5)
 # The time that a dense convolution of 16-bit elements takes longer if its image is channels first,
 # estimated on gfx942 and gfx1100 for the convolutions of ResNet-50 with batch 1. A lane loads
 # adjacent elements: channels first, these are positions, which windows, strides, and rows that end
-# within a tile interrupt. In f32, windows over images that are channels first are split into parts
-# in fewer launches. A layer from or to 3 channels takes longer if its image is channels last.
+# within a tile interrupt. On CDNA this holds for f32, too, because wavefronts share sums of images
+# that are channels last. A layer from or to 3 channels takes longer if its image is channels last.
 _EXTRA, _LITTLE = 0.6, 0.05
 _TILE = 16
 _NARROW_BITS = 16
@@ -72,6 +73,7 @@ class LayoutCosts:
 
     def __init__(self, gpu: Gpu):
         self._gpu = gpu
+        self._shares_sums = Target.parse(gpu.architecture).is_gfx9
         self._reader = ProgramReader(gpu, {})
         self._model = Roofline(gpu)
 
@@ -135,7 +137,7 @@ class LayoutCosts:
         None if the graph computes it, or if the convolution is depthwise and reads either order.
         """
         ops = [op.operation for op in graph.body.operations][:-1]
-        anchor = _anchor(graph)
+        anchor = convolution_of(graph)
         read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
         image = None if anchor is None else read.get(anchor.operands[0])
         if anchor is None or image is None or _is_depthwise(anchor):
@@ -152,7 +154,7 @@ class LayoutCosts:
             return copied
         if is_window and min(x[1], w[0]) < _LEAST_CHANNELS:
             return _Cost(image, 0.0, _EXTRA * time.seconds)
-        if not _is_narrow(anchor):
+        if not _is_narrow(anchor) and not self._shares_sums:
             return _Cost(image, 0.0, 0.0)
         y = shape_of(anchor.results[0])
         is_interrupted = is_window or y[2:] != x[2:] or prod(y[2:]) % _TILE > 0
@@ -200,7 +202,8 @@ class _Cost:
     last: float
 
 
-def _anchor(graph: hipdnn.GraphOp) -> ir.Operation | None:
+def convolution_of(graph: hipdnn.GraphOp) -> ir.Operation | None:
+    """Returns the first convolution of a graph."""
     ops = (op.operation for op in graph.body.operations)
     return next((op for op in ops if op.name == _CONVOLUTION), None)
 
@@ -303,7 +306,7 @@ class LayoutAssigner:
 
         These are the channels of the image, or of a depthwise convolution's result.
         """
-        anchor = _anchor(graph)
+        anchor = convolution_of(graph)
         if anchor is None or graph.engine not in (None, "iree"):
             return
         read = dict[ir.Value, int](zip(graph.body.arguments, count()))

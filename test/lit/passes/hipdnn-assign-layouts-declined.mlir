@@ -213,25 +213,3 @@ func.func @groups(%x: tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16> {
   }) {name = "b"} : (tensor<1x64x56x56xf16>, tensor<64x16x3x3xf16>) -> tensor<1x64x56x56xf16>
   return %1 : tensor<1x64x56x56xf16>
 }
-
-// -----
-
-// Nor do those of f32.
-
-// REMARK-NOT: result is stored
-// CHECK-LABEL: func.func @single_precision
-// CHECK-NOT:     result_strides = [array<i64: 200704, 1, 3584, 64>]
-func.func @single_precision(%x: tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32> {
-  %w = arith.constant dense<1.0> : tensor<64x64x3x3xf32>
-  %0 = "hipdnn.graph"(%x) ({
-  ^bb0(%a: tensor<1x64x56x56xf32>):
-    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32>
-    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf32>) -> ()
-  }) {name = "a"} : (tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32>
-  %1 = "hipdnn.graph"(%0, %w) ({
-  ^bb0(%a: tensor<1x64x56x56xf32>, %b: tensor<64x64x3x3xf32>):
-    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x64x56x56xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x56x56xf32>
-    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf32>) -> ()
-  }) {name = "b"} : (tensor<1x64x56x56xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x56x56xf32>
-  return %1 : tensor<1x64x56x56xf32>
-}

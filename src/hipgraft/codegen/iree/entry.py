@@ -84,7 +84,7 @@ def schedule_dispatches(module: ir.Module) -> None:
     run_passes(_SCHEDULE_PIPELINE, module)
 
 
-def run_passes(pipeline: str, module: ir.Module) -> None:
+def run_passes(pipeline: str, module: ir.Module | ir.Operation) -> None:
     """Runs passes that the bindings register on a module, in place.
 
     Raises:

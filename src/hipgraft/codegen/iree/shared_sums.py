@@ -25,8 +25,12 @@ from hipgraft.ir.builders import defining_op
 
 _CONFIG = "lowering_config"
 _OPTIONS = "prefetch_num_stages = 2, no_reduce_shared_memory_bank_conflicts = false"
-_SIDE, _FEWEST = 16, 7
-"""Rows and columns of a matrix instruction's results, and the fewest that are worth one."""
+_SIDE = 16
+"""Rows and columns of a matrix instruction's results."""
+
+_FEWEST, _FEWEST_WIDE, _FEWEST_NARROW = 7, 3, 2
+"""The fewest rows or columns that are worth an instruction: of a product, and of a convolution of
+f32 and of 16-bit elements, whose windows would otherwise be copied."""
 
 _FEWEST_PARTS, _MOST_PARTS = 2, 8
 """The fewest and the most parts of a sum."""
@@ -122,8 +126,15 @@ def shares_windows(target: Target, element: str, filters: Sequence[int], row: in
         filters: shape of the filters [K, C, window...].
         row: positions of a row of the result.
     """
-    is_filled = filters[0] >= _SIDE and row >= _FEWEST
-    return is_filled and _divided(element, filters[1], _MOST_PARTS, target) is not None
+    is_filled = filters[0] >= _SIDE and row >= _fewest(element, is_window=prod(filters[2:]) > 1)
+    is_whole = filters[0] % _SIDE == 0 or row % _SIDE == 0 or row > _SIDE
+    return is_filled and is_whole and _divided(element, filters[1], _MOST_PARTS, target) is not None
+
+
+def _fewest(element: str, *, is_window: bool) -> int:
+    if not is_window:
+        return _FEWEST
+    return _FEWEST_WIDE if element == "f32" else _FEWEST_NARROW
 
 
 def _instructions(element: str, target: Target) -> list[_Instruction]:
@@ -187,7 +198,10 @@ def _has_room(product: Product, tile: _Tile) -> bool:
     if 4 * len(product.b) * tile.parts * tile.rows * tile.columns > _MOST_BYTES:
         return False
     sides = ((product.extents[product.m], tile.rows), (product.extents[product.n], tile.columns))
-    return all(extent >= (side if side > _SIDE else _FEWEST) for extent, side in sides)
+    if all(extent % side for extent, side in sides) and any(a < b for a, b in sides):
+        return False  # IREE does not distribute such tiles
+    fewest = _fewest(product.element, is_window=bool(product.taps))
+    return all(extent >= (side if side > _SIDE else fewest) for extent, side in sides)
 
 
 def _rewrite(
@@ -345,7 +359,10 @@ def _distribution(product: Product, tile: _Tile, target: Target) -> str:
     thread[outer] = tile.parts
     results = tile.rows * tile.columns
     thread[inner] = min(_LOADED, results // (wavefronts * target.wavefront_size))
-    lanes[inner] = min(extents[inner] // thread[inner], target.wavefront_size)
+    most = target.wavefront_size
+    if product.extents[across] < extents[across]:  # IREE has to cover a partial tile at once
+        most = wavefronts * target.wavefront_size // extents[across]
+    lanes[inner] = min(extents[inner] // thread[inner], most, target.wavefront_size)
     lanes[across] = target.wavefront_size // lanes[inner]
     shares[across] = min(wavefronts, extents[across] // lanes[across])
     shares[inner] = wavefronts // shares[across]

@@ -27,9 +27,10 @@ from hipgraft.codegen.workarounds.image_order import must_order_result
 from hipgraft.codegen.workarounds.operand_gaps import is_read_with_gaps
 from hipgraft.codegen.workarounds.sorted_slice import is_sorted_slice
 from hipgraft.codegen.workarounds.zero_factors import is_zero_factor
-from hipgraft.dialects.hipdnn import ContainerOp, wrap
+from hipgraft.dialects.hipdnn import ContainerOp, ResampleFwdOp, wrap
 from hipgraft.dialects.migraphx import is_migraphx
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import CodegenError, location_text
 from hipgraft.ir.sizes import MOST_BYTES, too_large
 from hipgraft.ir.strided_view import row_major_strides
@@ -66,6 +67,8 @@ def _lowered(clone: ir.Operation, target: Target, plan: Plan) -> str:
     *body, terminator = container.body.operations
     for value, layout in zip(terminator.operands, result_layouts(container), strict=True):
         lowering.orders[value] = layout.order
+        if (inside := _inside_border(value)) is not None:
+            lowering.orders[inside] = layout.order
     yielded = list(terminator.operands)
     groups = PointwiseGroups(lowering, yielded, lambda op: _lower_op(lowering, copier, op))
     for body_op in body:
@@ -75,6 +78,15 @@ def _lowered(clone: ir.Operation, target: Target, plan: Plan) -> str:
     signature = f"func.func @main({', '.join(parameters)})"
     text = _module_text(signature, lowering.emitter.text(), results, lowering.functions)
     return text + copier.resources() if "dense_resource<" in text else text
+
+
+def _inside_border(value: ir.Value) -> ir.Value | None:
+    """Returns what a container yields inside a border of zeros; None if it yields no border."""
+    op = defining_op(value)
+    if op is None or op.name != ResampleFwdOp.OP_NAME:
+        return None
+    resampling = ResampleFwdOp(op)
+    return resampling.x if resampling.only_pads else None
 
 
 def operand_layouts(container: ContainerOp) -> list[Layout]:

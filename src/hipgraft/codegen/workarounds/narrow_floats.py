@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hipgraft.codegen.iree.llvm_builders import constant, emit
 from hipgraft.codegen.workarounds import Effect, Workaround
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import walk
@@ -71,16 +72,16 @@ def _expansion(op: ir.Operation, has_f16c: bool) -> Callable[[ir.Operation], ir.
 
 def _integer_to_bf16(op: ir.Operation) -> ir.Value:
     """Converts to f32 and rounds that to its upper half; PyTorch rounds twice, too."""
-    wide = _emit(op.name, _like(op.result.type, ir.F32Type.get()), *op.operands)
+    wide = emit(op.name, _like(op.result.type, ir.F32Type.get()), *op.operands)
     word = _integers(op.result.type, 32)
-    return _narrowed(_rounded(_emit("llvm.bitcast", word, wide), 16), op.result.type)
+    return _narrowed(_rounded(emit("llvm.bitcast", word, wide), 16), op.result.type)
 
 
 def _in_f32(op: ir.Operation) -> ir.Value:
     """Computes in f32, as LLVM would."""
     wide = _like(op.result.type, ir.F32Type.get())
-    operands = [_emit("llvm.fpext", wide, operand) for operand in op.operands]
-    return _to_f16(_emit(op.name, wide, *operands), op.result.type)
+    operands = [emit("llvm.fpext", wide, operand) for operand in op.operands]
+    return _to_f16(emit(op.name, wide, *operands), op.result.type)
 
 
 def _float_to_f16(op: ir.Operation) -> ir.Value:
@@ -95,58 +96,44 @@ def _to_f16(source: ir.Value, result: ir.Type) -> ir.Value:
     bias = (1 << (width - fraction - 2)) - 1
 
     def power_of_two(exponent: int) -> ir.Value:
-        return _constant((bias + exponent) << fraction, word)
+        return constant((bias + exponent) << fraction, word)
 
-    bits = _emit("llvm.bitcast", word, source)
-    magnitude = _emit("llvm.and", word, bits, _constant((1 << (width - 1)) - 1, word))
-    sign = _emit("llvm.xor", word, bits, magnitude)
-    sign = _emit("llvm.lshr", word, sign, _constant(width - 16, word))
-    rebiased = _emit("llvm.sub", word, magnitude, power_of_two(-_F16_BIAS))
+    bits = emit("llvm.bitcast", word, source)
+    magnitude = emit("llvm.and", word, bits, constant((1 << (width - 1)) - 1, word))
+    sign = emit("llvm.xor", word, bits, magnitude)
+    sign = emit("llvm.lshr", word, sign, constant(width - 16, word))
+    rebiased = emit("llvm.sub", word, magnitude, power_of_two(-_F16_BIAS))
     normal = _rounded(rebiased, fraction - _FRACTION[16])
     # One ulp of this power is the smallest subnormal, so that adding it rounds to subnormals.
     magic = power_of_two(fraction + _F16_LEAST)
-    terms = [_emit("llvm.bitcast", source.type, term) for term in (magnitude, magic)]
-    total = _emit("llvm.bitcast", word, _emit("llvm.fadd", source.type, *terms))
-    tiny = _emit("llvm.sub", word, total, magic)
-    nan, infinity = _constant(_F16_NAN, word), _constant(_F16_INFINITY, word)
+    terms = [emit("llvm.bitcast", source.type, term) for term in (magnitude, magic)]
+    total = emit("llvm.bitcast", word, emit("llvm.fadd", source.type, *terms))
+    tiny = emit("llvm.sub", word, total, magic)
+    nan, infinity = constant(_F16_NAN, word), constant(_F16_INFINITY, word)
     huge = _select(_UGT, magnitude, power_of_two(bias + 1), nan, infinity)
     finite = _select(_ULT, magnitude, power_of_two(1 - _F16_BIAS), tiny, normal)
     code = _select(_ULT, magnitude, power_of_two(_F16_BIAS + 1), finite, huge)
-    return _narrowed(_emit("llvm.or", word, code, sign), result)
+    return _narrowed(emit("llvm.or", word, code, sign), result)
 
 
 def _rounded(bits: ir.Value, shift: int) -> ir.Value:
     """Drops low bits: rounds to nearest, ties to even."""
     word = bits.type
-    count = _constant(shift, word)
-    is_odd = _emit("llvm.and", word, _emit("llvm.lshr", word, bits, count), _constant(1, word))
-    below_half = _emit("llvm.add", word, is_odd, _constant((1 << (shift - 1)) - 1, word))
-    return _emit("llvm.lshr", word, _emit("llvm.add", word, bits, below_half), count)
+    count = constant(shift, word)
+    is_odd = emit("llvm.and", word, emit("llvm.lshr", word, bits, count), constant(1, word))
+    below_half = emit("llvm.add", word, is_odd, constant((1 << (shift - 1)) - 1, word))
+    return emit("llvm.lshr", word, emit("llvm.add", word, bits, below_half), count)
 
 
 def _narrowed(bits: ir.Value, result: ir.Type) -> ir.Value:
     """Returns the floats that the lower 16 bits encode."""
-    return _emit("llvm.bitcast", result, _emit("llvm.trunc", _integers(result, 16), bits))
+    return emit("llvm.bitcast", result, emit("llvm.trunc", _integers(result, 16), bits))
 
 
 def _select(predicate: int, a: ir.Value, b: ir.Value, yes: ir.Value, no: ir.Value) -> ir.Value:
     kind = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
-    condition = _emit("llvm.icmp", _integers(a.type, 1), a, b, predicate=kind)
-    return _emit("llvm.select", yes.type, condition, yes, no)
-
-
-def _constant(value: int, type_: ir.Type) -> ir.Value:
-    if isinstance(type_, ir.VectorType):
-        element = ir.IntegerAttr.get(type_.element_type, value)
-        return _emit(
-            "llvm.mlir.constant", type_, value=ir.DenseElementsAttr.get_splat(type_, element)
-        )
-    return _emit("llvm.mlir.constant", type_, value=ir.IntegerAttr.get(type_, value))
-
-
-def _emit(name: str, result: ir.Type, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
-    op = ir.Operation.create(name, results=[result], operands=operands, attributes=attributes)
-    return op.result
+    condition = emit("llvm.icmp", _integers(a.type, 1), a, b, predicate=kind)
+    return emit("llvm.select", yes.type, condition, yes, no)
 
 
 def _is(value: ir.Value, kind: type[ir.Type]) -> bool:

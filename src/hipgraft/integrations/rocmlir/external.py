@@ -14,8 +14,9 @@ from hipgraft.codegen.iree.foreign_ir import without_dialects
 from hipgraft.codegen.iree.schedule import read_schedule
 from hipgraft.codegen.kernel import Dispatch, Kernel
 from hipgraft.codegen.objects.code_object import CodeObject
-from hipgraft.codegen.provider import SCHEDULE_FLAGS, make_kernel
+from hipgraft.codegen.provider import make_kernel
 from hipgraft.codegen.target import Target
+from hipgraft.codegen.translation import SCHEDULE_FLAGS
 from hipgraft.integrations.rocmlir.settings import RENAMED, Settings
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import CodegenError

@@ -84,10 +84,12 @@ def is_split(params: ConvParams, x: Tensor, w: Tensor, result: Tensor, target: T
     if target.kind is TargetKind.CPU or not is_deep or not can_split(x, w, result):
         return False
     is_matrix = x.element in target.matrix_elements
+    is_padded = any((*params.before, *params.after))
+    if not is_unit and not is_padded and shares_sums(x, w, result, target):
+        return False
     if has_few_positions(w, result, target):
         return is_unit or not is_matrix or depth * bits // 8 > _FEW_BYTES
     is_large = is_unit and w.shape[0] * positions > _FEW_ELEMENTS
-    is_padded = any((*params.before, *params.after))
     if is_large or (not is_padded and shares_sums(x, w, result, target)):
         return False
     if is_matrix:

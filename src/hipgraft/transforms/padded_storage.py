@@ -1,0 +1,174 @@
+"""Stores results inside the padding of the convolutions that read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import cast
+
+from hipgraft.codegen.iree.shared_sums import shares_windows
+from hipgraft.codegen.target import Target
+from hipgraft.dialects import hipdnn
+from hipgraft.dialects.hipdnn import PaddingMode, ResampleMode
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.builders import defining_op
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.tensors import element_of, element_type_of, shape_of
+from hipgraft.transforms.layouts import channels_last, convolution_of
+from hipgraft.transforms.outlining import set_operand_layouts
+from hipgraft.transforms.recognition.values import make_window, readers, window
+
+_READERS = ("hipdnn.pointwise", "hipdnn.resample_fwd")
+"""Ops that read rows with gaps as fast as packed ones."""
+
+
+@dataclass(frozen=True)
+class PaddedImage:
+    """A result that a convolution reads with padding.
+
+    Attributes:
+        value: the result [N, C, spatial...].
+        before: zeros before it, per spatial dim.
+        after: zeros after it, per spatial dim.
+    """
+
+    value: ir.Value
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+def padded_image(graph: hipdnn.GraphOp, target: Target) -> PaddedImage | None:
+    """Returns the image that a graph convolves faster if its padding is in memory.
+
+    None if the graph does not, or if no graph computes the image.
+    """
+    anchor = convolution_of(graph)
+    if anchor is None or graph.engine not in (None, "iree"):
+        return None
+    read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
+    convolution = hipdnn.ConvFpropOp(anchor)
+    if convolution.x not in read or convolution.w not in read:
+        return None
+    base, view = window(read[convolution.x])
+    _, filters = window(read[convolution.w])
+    before, after = tuple(convolution.pre_padding), tuple(convolution.post_padding)
+    is_padded = any((*before, *after)) and min(*before, *after) >= 0
+    is_whole = view.shape == shape_of(base) and view == channels_last(view.shape)
+    if not is_padded or not is_whole or filters != channels_last(filters.shape):
+        return None
+    y = shape_of(convolution.y)
+    is_dense = view.shape[1] == filters.shape[1] and prod(filters.shape[2:]) > 1
+    if not is_dense or not shares_windows(target, element_of(base), filters.shape, y[-1]):
+        return None
+    owner = defining_op(base)
+    is_computed = owner is not None and owner.name == hipdnn.GraphOp.OP_NAME
+    return PaddedImage(base, before, after) if is_computed else None
+
+
+def check_padding(image: PaddedImage) -> None:
+    """Checks that all graphs that read a result can do so if it lies inside a border.
+
+    Raises:
+        Declined: they cannot, or the result is not stored channels last.
+    """
+    graph = hipdnn.GraphOp(cast(ir.OpView, image.value.owner).operation)
+    stored = channels_last(shape_of(image.value))
+    index = ir.OpResult(image.value).result_number
+    if graph.engine not in (None, "iree"):
+        raise Declined("padding", f"engine '{graph.engine}' writes it")
+    if (graph.result_strides or [None] * (index + 1))[index] != list(stored.strides):
+        raise Declined("padding", "its image is not stored channels last")
+    for op in readers(image.value):
+        if op.name != hipdnn.ViewOp.OP_NAME or window(op.results[0])[1] != stored:
+            raise Declined("padding", f"'{op.name}' op reads its image in another order")
+        for reader in readers(op.results[0]):
+            _check_reader(reader, op.results[0], image)
+
+
+def _check_reader(reader: ir.Operation, value: ir.Value, image: PaddedImage) -> None:
+    if reader.name != hipdnn.GraphOp.OP_NAME:
+        raise Declined("padding", f"'{reader.name}' op reads its image")
+    graph = hipdnn.GraphOp(reader)
+    if graph.engine not in (None, "iree"):
+        raise Declined("padding", f"engine '{graph.engine}' reads its image")
+    for argument in _arguments(graph, value):
+        others = [op for op in readers(argument) if not _is_padded_by(op, argument, image)]
+        for op in others:
+            if op.name not in _READERS:
+                raise Declined("padding", f"'{op.name}' op of '{graph.name}' reads its image")
+        if 0 < len(others) < len(readers(argument)):
+            raise Declined("padding", f"'{graph.name}' reads its image without padding, too")
+
+
+def _arguments(graph: hipdnn.GraphOp, value: ir.Value) -> list[ir.Value]:
+    pairs = zip(graph.body.arguments, graph.inputs, strict=True)
+    return [argument for argument, operand in pairs if operand == value]
+
+
+def _is_padded_by(op: ir.Operation, argument: ir.Value, image: PaddedImage) -> bool:
+    """Whether an op convolves an argument with the padding of an image."""
+    if op.name != hipdnn.ConvFpropOp.OP_NAME:
+        return False
+    convolution = hipdnn.ConvFpropOp(op)
+    padding = tuple(convolution.pre_padding), tuple(convolution.post_padding)
+    return (
+        convolution.x == argument
+        and convolution.w != argument
+        and padding == (image.before, image.after)
+    )
+
+
+def store_padded(image: PaddedImage) -> None:
+    """Lets a graph store its result inside a border of zeros, and its readers read that."""
+    _add_border(image)
+    for view in readers(image.value):
+        old = view.results[0]
+        for reader in readers(old):
+            _read_padded(hipdnn.GraphOp(reader), old, image)
+        view.erase()
+
+
+def _add_border(image: PaddedImage) -> None:
+    """Pads a result of a graph, which it stores channels last."""
+    graph = hipdnn.GraphOp(cast(ir.OpView, image.value.owner).operation)
+    index = ir.OpResult(image.value).result_number
+    terminator = list(graph.body.operations)[-1].operation
+    ones = [1] * len(image.before)
+    with ir.InsertionPoint(terminator), terminator.location:
+        bordered = hipdnn.resample_fwd(
+            terminator.operands[index],
+            pre_padding=list(image.before),
+            post_padding=list(image.after),
+            stride=ones,
+            window=ones,
+            resample_mode=ResampleMode.AVGPOOL_INCLUDE_PADDING,
+            padding_mode=PaddingMode.ZERO_PAD,
+        )
+    terminator.operands[index] = bordered
+    image.value.set_type(bordered.type)
+    layouts = list(graph.result_strides or [None] * len(graph.outputs))
+    layouts[index] = list(channels_last(shape_of(image.value)).strides)
+    graph.result_strides = layouts
+
+
+def _read_padded(graph: hipdnn.GraphOp, old: ir.Value, image: PaddedImage) -> None:
+    """Lets a graph read a result with its border if it pads it, and else what is inside."""
+    stored = channels_last(shape_of(image.value))
+    steps = zip(image.before, stored.strides[2:], strict=True)
+    inside = StridedView(shape_of(old), stored.strides, sum(n * step for n, step in steps))
+    for index, (argument, operand) in enumerate(
+        zip(graph.body.arguments, list(graph.inputs), strict=True)
+    ):
+        if operand != old:
+            continue
+        padding = [op for op in readers(argument) if _is_padded_by(op, argument, image)]
+        with ir.InsertionPoint(graph.operation):
+            view = stored if padding else inside
+            graph.operation.operands[index] = make_window(image.value, view, graph.location)
+        if padding:
+            argument.set_type(ir.RankedTensorType.get(stored.shape, element_type_of(old)))
+        for op in padding:
+            convolution = hipdnn.ConvFpropOp(op)
+            convolution.pre_padding = convolution.post_padding = [0] * len(image.before)
+    set_operand_layouts(graph)
