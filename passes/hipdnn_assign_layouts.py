@@ -10,19 +10,21 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import function_blocks
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.transforms.layouts import LayoutAssigner, LayoutCosts
+from hipgraft.transforms.filter_storage import FilterStorage
+from hipgraft.transforms.layouts import LayoutCosts, store_last
 
 
 @dataclass(frozen=True)
 class HipdnnAssignLayoutsPass(Pass):
     """Stores tensors between graphs channels last where the program then takes less time.
 
-    Dense convolutions of 16-bit elements with windows larger than 1x1 read images faster if the
-    channels of a position are contiguous, and norms over channels copy rows that are not. The pass
-    weighs these gains against what other graphs lose that read or write tensors of different
-    orders, and takes the assignment of least estimated time (a minimum cut). Arguments and results
-    of functions keep their layouts, and so do operands of fallbacks. Constant filters are stored in
-    the same order as the images they are applied to.
+    Dense convolutions of 16-bit elements, on CDNA also of f32, read images faster if the channels
+    of a position are contiguous, and norms over channels copy rows that are not. The pass weighs
+    these gains against what other graphs lose that read or write tensors of different orders, and
+    takes the assignment of least estimated time (a minimum cut). Arguments and results of functions
+    keep their layouts, and so do operands of fallbacks and the concatenations that fallbacks yield.
+    Groups of channels that a convolution sees as one dim, as those of a group norm, are stored as
+    one. Constant filters are stored in the same order as the images they are applied to.
 
     Before:
         ```mlir
@@ -75,17 +77,17 @@ class HipdnnAssignLayoutsPass(Pass):
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Assigns the layouts of every function."""
-        costs, assigner = LayoutCosts(find_gpu(self.gpu)), LayoutAssigner()
+        costs, filters = LayoutCosts(find_gpu(self.gpu)), FilterStorage()
         for block in function_blocks(module):
             ops = [op.operation for op in block.operations]
             graphs = [op for op in ops if op.name == hipdnn.GraphOp.OP_NAME]
-            found = costs.choose(graphs)
+            found = costs.choose(ops)
             for value in found.last:
-                assigner.store_last(value)
+                store_last(value)
                 _report(state, value, found.gains.get(value, 0.0))
             state.count("channels-last", len(found.last))
             for op in graphs:
-                assigner.store_filters(hipdnn.GraphOp(op))
+                filters.store(hipdnn.GraphOp(op))
             for value, reason in found.kept.items():
                 message = f"result is stored channels first, because {reason}"
                 state.missed(ir.OpResult(value).owner, "channels-first", message)

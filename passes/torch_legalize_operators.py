@@ -72,6 +72,7 @@ from hipgraft.transforms.torch_legalization.slice_writes import (
     slice_scatter,
 )
 from hipgraft.transforms.torch_legalization.sorts import kth_value, median, stable_sort
+from hipgraft.transforms.torch_legalization.stacked_sums import stacked_sum
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 
 _IDENTITIES = frozenset(
@@ -291,6 +292,7 @@ _REWRITES: dict[str, _Rewrite] = {
     **SHIFTS,
     **dict.fromkeys(CASTS, truncated),
     "aten.threshold": threshold,
+    **dict.fromkeys(("aten.mean.dim", "aten.sum.dim_IntList"), stacked_sum),
     "aten.trunc": trunc,
     "aten.upsample_bilinear2d.vec": upsample_bilinear,
 }

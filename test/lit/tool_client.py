@@ -15,7 +15,8 @@ files = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
 connection = _socket.socket(_socket.AF_UNIX)
 connection.connect("\0" + server)
 sent = connection.sendmsg([text], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
-connection.sendall(text[sent:])
+if sent < len(text):  # sending nothing would fail once the server has answered and gone
+    connection.sendall(text[sent:])
 status = connection.recv(16)
 if not status:
     os.abort()

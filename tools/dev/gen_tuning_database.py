@@ -40,7 +40,7 @@ sys.path.insert(0, str(_ROOT / "benchmarks"))
 from constant_weights import with_weights  # noqa: E402
 
 MODELS = _ROOT / "benchmarks" / "models"
-CONSTANT = ("resnet50_f16",)
+CONSTANT = ("resnet50", "resnet50_f16")
 """Models that are also tuned with constant weights."""
 DATABASE = _ROOT / "src" / "hipgraft" / "service" / "tuning" / "database.json"
 ARCHITECTURES = ("gfx942", "gfx950", "gfx1100")

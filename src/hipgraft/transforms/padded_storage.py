@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import cast
 
 from hipgraft.codegen.iree.shared_sums import shares_windows
 from hipgraft.codegen.target import Target
@@ -15,12 +14,19 @@ from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_of, element_type_of, shape_of
-from hipgraft.transforms.layouts import channels_last, convolution_of
+from hipgraft.transforms.filter_storage import convolution_of
+from hipgraft.transforms.layouts import (
+    ELEMENTWISE,
+    channels_last,
+    container_of,
+    engine_of,
+    is_grouped,
+    is_last,
+)
 from hipgraft.transforms.outlining import set_operand_layouts
 from hipgraft.transforms.recognition.values import make_window, readers, window
 
-_READERS = ("hipdnn.pointwise", "hipdnn.resample_fwd")
-"""Ops that read rows with gaps as fast as packed ones."""
+_WRITERS = (hipdnn.GraphOp.OP_NAME, hipdnn.FallbackOp.OP_NAME)
 
 
 @dataclass(frozen=True)
@@ -28,14 +34,34 @@ class PaddedImage:
     """A result that a convolution reads with padding.
 
     Attributes:
-        value: the result [N, C, spatial...].
+        value: the result, whose channels may be in groups.
+        shape: its shape [N, C, spatial...] as convolutions see it.
         before: zeros before it, per spatial dim.
         after: zeros after it, per spatial dim.
     """
 
     value: ir.Value
+    shape: tuple[int, ...]
     before: tuple[int, ...]
     after: tuple[int, ...]
+
+    @property
+    def channels(self) -> int:
+        """Number of dims of the result's channels."""
+        return 1 + len(shape_of(self.value)) - len(self.shape)
+
+    @property
+    def padded(self) -> StridedView:
+        """The window on the result with its border, as convolutions see it."""
+        spatial = zip(self.before, self.shape[2:], self.after, strict=True)
+        return channels_last((*self.shape[:2], *map(sum, spatial)))
+
+    @property
+    def inside(self) -> StridedView:
+        """The window on the result inside its border."""
+        strides = self.padded.strides
+        steps = zip(self.before, strides[2:], strict=True)
+        return StridedView(self.shape, strides, sum(count * step for count, step in steps))
 
 
 def padded_image(graph: hipdnn.GraphOp, target: Target) -> PaddedImage | None:
@@ -54,16 +80,17 @@ def padded_image(graph: hipdnn.GraphOp, target: Target) -> PaddedImage | None:
     _, filters = window(read[convolution.w])
     before, after = tuple(convolution.pre_padding), tuple(convolution.post_padding)
     is_padded = any((*before, *after)) and min(*before, *after) >= 0
-    is_whole = view.shape == shape_of(base) and view == channels_last(view.shape)
-    if not is_padded or not is_whole or filters != channels_last(filters.shape):
+    is_alike = view.shape == shape_of(base) or is_grouped(shape_of(base), view.shape)
+    is_whole = is_alike and is_last(view)
+    if not is_padded or not is_whole or not is_last(filters):
         return None
     y = shape_of(convolution.y)
     is_dense = view.shape[1] == filters.shape[1] and prod(filters.shape[2:]) > 1
     if not is_dense or not shares_windows(target, element_of(base), filters.shape, y[-1]):
         return None
     owner = defining_op(base)
-    is_computed = owner is not None and owner.name == hipdnn.GraphOp.OP_NAME
-    return PaddedImage(base, before, after) if is_computed else None
+    is_computed = owner is not None and owner.name in _WRITERS
+    return PaddedImage(base, view.shape, before, after) if is_computed else None
 
 
 def check_padding(image: PaddedImage) -> None:
@@ -72,15 +99,17 @@ def check_padding(image: PaddedImage) -> None:
     Raises:
         Declined: they cannot, or the result is not stored channels last.
     """
-    graph = hipdnn.GraphOp(cast(ir.OpView, image.value.owner).operation)
-    stored = channels_last(shape_of(image.value))
+    graph = container_of(image.value)
+    stored = channels_last(shape_of(image.value), image.channels)
     index = ir.OpResult(image.value).result_number
-    if graph.engine not in (None, "iree"):
-        raise Declined("padding", f"engine '{graph.engine}' writes it")
+    if engine_of(graph) != "iree":
+        raise Declined("padding", f"engine '{engine_of(graph)}' writes it")
     if (graph.result_strides or [None] * (index + 1))[index] != list(stored.strides):
         raise Declined("padding", "its image is not stored channels last")
     for op in readers(image.value):
-        if op.name != hipdnn.ViewOp.OP_NAME or window(op.results[0])[1] != stored:
+        is_view = op.name == hipdnn.ViewOp.OP_NAME
+        view = window(op.results[0])[1] if is_view else None
+        if view is None or view.shape != image.shape or not is_last(view):
             raise Declined("padding", f"'{op.name}' op reads its image in another order")
         for reader in readers(op.results[0]):
             _check_reader(reader, op.results[0], image)
@@ -95,7 +124,7 @@ def _check_reader(reader: ir.Operation, value: ir.Value, image: PaddedImage) -> 
     for argument in _arguments(graph, value):
         others = [op for op in readers(argument) if not _is_padded_by(op, argument, image)]
         for op in others:
-            if op.name not in _READERS:
+            if op.name not in ELEMENTWISE:
                 raise Declined("padding", f"'{op.name}' op of '{graph.name}' reads its image")
         if 0 < len(others) < len(readers(argument)):
             raise Declined("padding", f"'{graph.name}' reads its image without padding, too")
@@ -131,15 +160,16 @@ def store_padded(image: PaddedImage) -> None:
 
 def _add_border(image: PaddedImage) -> None:
     """Pads a result of a graph, which it stores channels last."""
-    graph = hipdnn.GraphOp(cast(ir.OpView, image.value.owner).operation)
+    graph = container_of(image.value)
     index = ir.OpResult(image.value).result_number
     terminator = list(graph.body.operations)[-1].operation
-    ones = [1] * len(image.before)
+    groups = [0] * (image.channels - 1)
+    ones = [1] * (len(groups) + len(image.before))
     with ir.InsertionPoint(terminator), terminator.location:
         bordered = hipdnn.resample_fwd(
             terminator.operands[index],
-            pre_padding=list(image.before),
-            post_padding=list(image.after),
+            pre_padding=[*groups, *image.before],
+            post_padding=[*groups, *image.after],
             stride=ones,
             window=ones,
             resample_mode=ResampleMode.AVGPOOL_INCLUDE_PADDING,
@@ -148,15 +178,12 @@ def _add_border(image: PaddedImage) -> None:
     terminator.operands[index] = bordered
     image.value.set_type(bordered.type)
     layouts = list(graph.result_strides or [None] * len(graph.outputs))
-    layouts[index] = list(channels_last(shape_of(image.value)).strides)
+    layouts[index] = list(channels_last(shape_of(image.value), image.channels).strides)
     graph.result_strides = layouts
 
 
 def _read_padded(graph: hipdnn.GraphOp, old: ir.Value, image: PaddedImage) -> None:
     """Lets a graph read a result with its border if it pads it, and else what is inside."""
-    stored = channels_last(shape_of(image.value))
-    steps = zip(image.before, stored.strides[2:], strict=True)
-    inside = StridedView(shape_of(old), stored.strides, sum(n * step for n, step in steps))
     for index, (argument, operand) in enumerate(
         zip(graph.body.arguments, list(graph.inputs), strict=True)
     ):
@@ -164,10 +191,10 @@ def _read_padded(graph: hipdnn.GraphOp, old: ir.Value, image: PaddedImage) -> No
             continue
         padding = [op for op in readers(argument) if _is_padded_by(op, argument, image)]
         with ir.InsertionPoint(graph.operation):
-            view = stored if padding else inside
+            view = image.padded if padding else image.inside
             graph.operation.operands[index] = make_window(image.value, view, graph.location)
         if padding:
-            argument.set_type(ir.RankedTensorType.get(stored.shape, element_type_of(old)))
+            argument.set_type(ir.RankedTensorType.get(image.padded.shape, element_type_of(old)))
         for op in padding:
             convolution = hipdnn.ConvFpropOp(op)
             convolution.pre_padding = convolution.post_padding = [0] * len(image.before)

@@ -215,3 +215,55 @@ func.func @points(%x: tensor<8x1024x14x14xf16>, %w: tensor<2048x1024x1x1xf16>) -
   }) {name = "c"} : (tensor<8x1024x14x14xf16>) -> tensor<8x1024x1x1xf16>
   return %1, %2 : tensor<8x2048x14x14xf16>, tensor<8x1024x1x1xf16>
 }
+
+// -----
+
+// Groups of channels, as of a group norm, are stored as one dim.
+
+// REMARK: result is stored channels last; its readers gain about
+// CHECK-LABEL: func.func @groups_of_channels
+// CHECK:         %[[A:.*]] = "hipdnn.graph"(%{{.*}})
+// CHECK:         }) {name = "a", result_strides = [array<i64: 12544, 8, 1, 896, 64>]}
+// CHECK:         %[[V:.*]] = "hipdnn.view"(%[[A]]) {offset = 0 : i64, strides = array<i64: {{[0-9]+}}, 1, 896, 64>}
+// CHECK:         "hipdnn.graph"(%[[V]], %{{.*}})
+func.func @groups_of_channels(%x: tensor<1x8x8x14x14xf16>) -> tensor<1x64x14x14xf16> {
+  %w = arith.constant dense<1.0> : tensor<64x64x3x3xf16>
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x8x8x14x14xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x8x8x14x14xf16>) -> tensor<1x8x8x14x14xf16>
+    "hipdnn.yield"(%r) : (tensor<1x8x8x14x14xf16>) -> ()
+  }) {name = "a"} : (tensor<1x8x8x14x14xf16>) -> tensor<1x8x8x14x14xf16>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 12544, 196, 14, 1>} : (tensor<1x8x8x14x14xf16>) -> tensor<1x64x14x14xf16>
+  %2 = "hipdnn.graph"(%1, %w) ({
+  ^bb0(%a: tensor<1x64x14x14xf16>, %b: tensor<64x64x3x3xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x64x14x14xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x14x14xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x14x14xf16>) -> ()
+  }) {name = "b"} : (tensor<1x64x14x14xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x14x14xf16>
+  return %2 : tensor<1x64x14x14xf16>
+}
+
+// -----
+
+// Filters may be part of a constant.
+
+// REMARK: result is stored channels last; its readers gain about
+// CHECK-LABEL: func.func @part_of_filters
+// CHECK:         }) {name = "a", result_strides = [array<i64: 3136, 1, 224, 16>]}
+// CHECK:         %[[W:.*]] = arith.constant dense<{{.*}}> : tensor<16x1x2x16xf16>
+// CHECK:         "hipdnn.view"(%[[W]]) {offset = 0 : i64, strides = array<i64: 32, 1, 32, 16>} : (tensor<16x1x2x16xf16>) -> tensor<16x16x1x2xf16>
+// CHECK-NOT:     tensor<32x16x1x2xf16>
+func.func @part_of_filters(%x: tensor<1x16x14x14xf16>) -> tensor<1x16x14x13xf16> {
+  %c = arith.constant dense<1.0> : tensor<32x16x1x2xf16>
+  %w = "hipdnn.view"(%c) {offset = 512 : i64, strides = array<i64: 32, 2, 2, 1>} : (tensor<32x16x1x2xf16>) -> tensor<16x16x1x2xf16>
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x16x14x14xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x16x14x14xf16>) -> tensor<1x16x14x14xf16>
+    "hipdnn.yield"(%r) : (tensor<1x16x14x14xf16>) -> ()
+  }) {name = "a"} : (tensor<1x16x14x14xf16>) -> tensor<1x16x14x14xf16>
+  %1 = "hipdnn.graph"(%0, %w) ({
+  ^bb0(%a: tensor<1x16x14x14xf16>, %b: tensor<16x16x1x2xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x16x14x14xf16>, tensor<16x16x1x2xf16>) -> tensor<1x16x14x13xf16>
+    "hipdnn.yield"(%r) : (tensor<1x16x14x13xf16>) -> ()
+  }) {name = "b"} : (tensor<1x16x14x14xf16>, tensor<16x16x1x2xf16>) -> tensor<1x16x14x13xf16>
+  return %1 : tensor<1x16x14x13xf16>
+}

@@ -74,3 +74,30 @@ func.func @residual(%x: tensor<1x32x14x14xf16>) -> tensor<1x32x14x14xf16> {
   }) {arg_strides = [array<i64: 6272, 1, 448, 32>, unit], name = "s"} : (tensor<1x32x14x14xf16>, tensor<1x32x14x14xf16>) -> tensor<1x32x14x14xf16>
   return %4 : tensor<1x32x14x14xf16>
 }
+
+// -----
+
+// The border goes around groups of channels.
+
+// REMARK: result is stored inside the padding of its reader
+// CHECK-LABEL: func.func @groups_of_channels
+// CHECK:         "hipdnn.resample_fwd"
+// CHECK-SAME:        post_padding = array<i64: 0, 1, 1>, pre_padding = array<i64: 0, 1, 1>
+// CHECK:         }) {name = "a", result_strides = [array<i64: 8192, 8, 1, 512, 32>]} : (tensor<1x4x8x14x14xf16>) -> tensor<1x4x8x16x16xf16>
+// CHECK:         "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 8192, 1, 512, 32>} : (tensor<1x4x8x16x16xf16>) -> tensor<1x32x16x16xf16>
+func.func @groups_of_channels(%x: tensor<1x4x8x14x14xf16>) -> tensor<1x32x14x14xf16> {
+  %c = arith.constant dense<1.0> : tensor<32x3x3x32xf16>
+  %w = "hipdnn.view"(%c) {offset = 0 : i64, strides = array<i64: 288, 1, 96, 32>} : (tensor<32x3x3x32xf16>) -> tensor<32x32x3x3xf16>
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x4x8x14x14xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x4x8x14x14xf16>) -> tensor<1x4x8x14x14xf16>
+    "hipdnn.yield"(%r) : (tensor<1x4x8x14x14xf16>) -> ()
+  }) {name = "a", result_strides = [array<i64: 6272, 8, 1, 448, 32>]} : (tensor<1x4x8x14x14xf16>) -> tensor<1x4x8x14x14xf16>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 1, 448, 32>} : (tensor<1x4x8x14x14xf16>) -> tensor<1x32x14x14xf16>
+  %2 = "hipdnn.graph"(%1, %w) ({
+  ^bb0(%a: tensor<1x32x14x14xf16>, %b: tensor<32x32x3x3xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x32x14x14xf16>, tensor<32x32x3x3xf16>) -> tensor<1x32x14x14xf16>
+    "hipdnn.yield"(%r) : (tensor<1x32x14x14xf16>) -> ()
+  }) {arg_strides = [array<i64: 1, 1, 448, 32>, array<i64: 288, 1, 96, 32>], name = "b"} : (tensor<1x32x14x14xf16>, tensor<32x32x3x3xf16>) -> tensor<1x32x14x14xf16>
+  return %2 : tensor<1x32x14x14xf16>
+}

@@ -699,3 +699,34 @@ func.func @shifts(%x: !torch.vtensor<[3],si64>) -> (!torch.vtensor<[3],si64>, !t
   %1 = torch.operator "torch.aten.__rshift__.Tensor"(%x, %x) : (!torch.vtensor<[3],si64>, !torch.vtensor<[3],si64>) -> !torch.vtensor<[3],si64>
   return %0, %1 : !torch.vtensor<[3],si64>, !torch.vtensor<[3],si64>
 }
+
+// -----
+
+// The mean of a stack is a sum of its tensors; other means stay.
+
+// CHECK-LABEL: func.func @stacked
+// CHECK:         %[[SUM:.*]] = torch.aten.add.Tensor %{{.*}}, %{{.*}}, %{{.*}} : !torch.vtensor<[1,4],f32>, !torch.vtensor<[1,4],f32>, !torch.int -> !torch.vtensor<[1,4],f32>
+// CHECK:         torch.aten.div.Scalar %[[SUM]]
+// CHECK:         torch.aten.view
+// CHECK-LABEL: func.func @joined
+// CHECK:         torch.aten.mean.dim
+func.func @stacked(%x: !torch.vtensor<[1,4],f16>, %y: !torch.vtensor<[1,4],f16>) -> !torch.vtensor<[4],f16> {
+  %zero = torch.constant.int 0
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %list = torch.prim.ListConstruct %x, %y : (!torch.vtensor<[1,4],f16>, !torch.vtensor<[1,4],f16>) -> !torch.list<vtensor>
+  %stack = torch.aten.cat %list, %zero : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[2,4],f16>
+  %dims = torch.prim.ListConstruct %zero : (!torch.int) -> !torch.list<int>
+  %0 = torch.aten.mean.dim %stack, %dims, %false, %none : !torch.vtensor<[2,4],f16>, !torch.list<int>, !torch.bool, !torch.none -> !torch.vtensor<[4],f16>
+  return %0 : !torch.vtensor<[4],f16>
+}
+func.func @joined(%x: !torch.vtensor<[2,4],f16>, %y: !torch.vtensor<[1,4],f16>) -> !torch.vtensor<[4],f16> {
+  %zero = torch.constant.int 0
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %list = torch.prim.ListConstruct %x, %y : (!torch.vtensor<[2,4],f16>, !torch.vtensor<[1,4],f16>) -> !torch.list<vtensor>
+  %stack = torch.aten.cat %list, %zero : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[3,4],f16>
+  %dims = torch.prim.ListConstruct %zero : (!torch.int) -> !torch.list<int>
+  %0 = torch.aten.mean.dim %stack, %dims, %false, %none : !torch.vtensor<[3,4],f16>, !torch.list<int>, !torch.bool, !torch.none -> !torch.vtensor<[4],f16>
+  return %0 : !torch.vtensor<[4],f16>
+}

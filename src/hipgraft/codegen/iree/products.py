@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from hipgraft.codegen.iree.linalg_loops import extents_of, iterators, loops_of, tensor
@@ -70,6 +71,33 @@ class Product:
         """Whether the filters of a convolution, if this is one, store K contiguously."""
         filters = [one for one in (self.a, *self.b) if one.strides is None]
         return not self.taps or any(one.loops[-1] == self.k for one in filters)
+
+    @property
+    def in_order(self) -> Product:
+        """The same product; the innermost loop over a convolution's results is that of filters.
+
+        Consecutive workgroups run on different dies, each of which then reads a part of the filters
+        only.
+        """
+        is_window = [factor.strides is not None for factor in (self.a, self.b[0])]
+        if is_window[0] == is_window[1]:
+            return self
+        inner = self.n if is_window[0] else self.m
+        outer = [*(loop for loop in range(self.outer) if loop != inner), inner]
+        places = {loop: place for place, loop in enumerate(outer)}
+
+        def moved(loops: Sequence[int]) -> tuple[int, ...]:
+            return tuple(places.get(loop, loop) for loop in loops)
+
+        return replace(
+            self,
+            extents=(*(self.extents[loop] for loop in outer), *self.extents[self.outer :]),
+            m=places[self.m],
+            n=places[self.n],
+            a=replace(self.a, loops=moved(self.a.loops)),
+            b=tuple(replace(one, loops=moved(one.loops)) for one in self.b),
+            c=tuple(map(moved, self.c)),
+        )
 
     def workgroups(self, rows: int, columns: int) -> int:
         """The number of tiles of that size."""

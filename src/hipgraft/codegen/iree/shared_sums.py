@@ -28,9 +28,12 @@ _OPTIONS = "prefetch_num_stages = 2, no_reduce_shared_memory_bank_conflicts = fa
 _SIDE = 16
 """Rows and columns of a matrix instruction's results."""
 
-_FEWEST, _FEWEST_WIDE, _FEWEST_NARROW = 7, 3, 2
-"""The fewest rows or columns that are worth an instruction: of a product, and of a convolution of
-f32 and of 16-bit elements, whose windows would otherwise be copied."""
+_FEWEST, _FEWEST_OF_WINDOWS = 7, 2
+"""The fewest rows or columns that are worth an instruction: of a product, and of a convolution,
+whose windows would otherwise be copied."""
+
+_FEWEST_OF_LONG, _LONG = 3, 1152
+"""The same for convolutions of f32 that sum more products than this."""
 
 _FEWEST_PARTS, _MOST_PARTS = 2, 8
 """The fewest and the most parts of a sum."""
@@ -99,9 +102,10 @@ def share_sums(function: ir.Operation, op: ir.Operation, target: Target) -> bool
     Returns:
         Whether it did.
     """
-    product = read_product(op)
-    if product is None:
+    found = read_product(op)
+    if found is None:
         return False
+    product = found.in_order
     tile = _tile(product, target) if product.has_contiguous_windows else None
     depth = product.extents[product.k]
     divided = tile and _divided(product.element, depth, tile.parts, target)
@@ -126,15 +130,16 @@ def shares_windows(target: Target, element: str, filters: Sequence[int], row: in
         filters: shape of the filters [K, C, window...].
         row: positions of a row of the result.
     """
-    is_filled = filters[0] >= _SIDE and row >= _fewest(element, is_window=prod(filters[2:]) > 1)
+    is_filled = filters[0] >= _SIDE and row >= _fewest(element, filters[1], prod(filters[2:]))
     is_whole = filters[0] % _SIDE == 0 or row % _SIDE == 0 or row > _SIDE
     return is_filled and is_whole and _divided(element, filters[1], _MOST_PARTS, target) is not None
 
 
-def _fewest(element: str, *, is_window: bool) -> int:
-    if not is_window:
+def _fewest(element: str, depth: int, taps: int) -> int:
+    if taps == 1:
         return _FEWEST
-    return _FEWEST_WIDE if element == "f32" else _FEWEST_NARROW
+    is_long = element == "f32" and depth * taps > _LONG
+    return _FEWEST_OF_LONG if is_long else _FEWEST_OF_WINDOWS
 
 
 def _instructions(element: str, target: Target) -> list[_Instruction]:
@@ -200,7 +205,8 @@ def _has_room(product: Product, tile: _Tile) -> bool:
     sides = ((product.extents[product.m], tile.rows), (product.extents[product.n], tile.columns))
     if all(extent % side for extent, side in sides) and any(a < b for a, b in sides):
         return False  # IREE does not distribute such tiles
-    fewest = _fewest(product.element, is_window=bool(product.taps))
+    taps = prod(product.extents[loop] for loop in product.taps)
+    fewest = _fewest(product.element, product.extents[product.k], taps)
     return all(extent >= (side if side > _SIDE else fewest) for extent, side in sides)
 
 
