@@ -70,7 +70,7 @@ def padded_image(graph: hipdnn.GraphOp, target: Target) -> PaddedImage | None:
     None if the graph does not, or if no graph computes the image.
     """
     anchor = convolution_of(graph)
-    if anchor is None or graph.engine not in (None, "iree"):
+    if anchor is None or engine_of(graph) != "iree":
         return None
     read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
     convolution = hipdnn.ConvFpropOp(anchor)
@@ -119,7 +119,7 @@ def _check_reader(reader: ir.Operation, value: ir.Value, image: PaddedImage) -> 
     if reader.name != hipdnn.GraphOp.OP_NAME:
         raise Declined("padding", f"'{reader.name}' op reads its image")
     graph = hipdnn.GraphOp(reader)
-    if graph.engine not in (None, "iree"):
+    if engine_of(graph) != "iree":
         raise Declined("padding", f"engine '{graph.engine}' reads its image")
     for argument in _arguments(graph, value):
         others = [op for op in readers(argument) if not _is_padded_by(op, argument, image)]

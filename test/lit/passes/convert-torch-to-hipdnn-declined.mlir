@@ -94,7 +94,7 @@ func.func @dilated_pooling(%x: !torch.vtensor<[1,4,6,6],f32>) -> !torch.vtensor<
 
 // -----
 
-// REMARK: 'torch.aten.constant_pad_nd' stays: hipDNN pads only what a convolution reads, and with zeros
+// REMARK: 'torch.aten.constant_pad_nd' stays: hipDNN pads only what a convolution reads with zeros, or a pooling
 // CHECK-LABEL: func.func @padding_with_other_readers
 // CHECK:         torch.aten.constant_pad_nd
 // CHECK:         "hipdnn.conv_fprop"

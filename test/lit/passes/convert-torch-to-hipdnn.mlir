@@ -413,3 +413,36 @@ func.func @bits(%x: !torch.vtensor<[2,2],f32>) -> (!torch.vtensor<[2,2],f32>, !t
   %5 = torch.aten.to.dtype %4, %int6, %false, %false, %none : !torch.vtensor<[2,2],f8E4M3FN>, !torch.int, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[2,2],f32>
   return %1, %5 : !torch.vtensor<[2,2],f32>, !torch.vtensor<[2,2],f32>
 }
+
+// -----
+
+// Pooling does padding itself; batch and channels are padded by nothing.
+
+// CHECK-LABEL: func.func @padded_pooling
+// CHECK-NOT:     torch.aten.constant_pad_nd
+// CHECK:         "hipdnn.resample_fwd"
+// CHECK-SAME:        padding_mode = "NEG_INF_PAD", post_padding = array<i64: 1, 0>, pre_padding = array<i64: 1, 0>
+// CHECK:         "hipdnn.resample_fwd"
+// CHECK-SAME:        padding_mode = "ZERO_PAD", post_padding = array<i64: 2, 1>, pre_padding = array<i64: 1, 2>, resample_mode = "AVGPOOL_INCLUDE_PADDING"
+func.func @padded_pooling(%x: !torch.vtensor<[1,4,6,7],f32>) -> (!torch.vtensor<[1,4,3,3],f32>, !torch.vtensor<[1,4,8,9],f32>) {
+  %zero = torch.constant.int 0
+  %one = torch.constant.int 1
+  %two = torch.constant.int 2
+  %three = torch.constant.int 3
+  %false = torch.constant.bool false
+  %true = torch.constant.bool true
+  %none = torch.constant.none
+  %lowest = torch.constant.float 0xFFF0000000000000
+  %float0 = torch.constant.float 0.000000e+00
+  %threes = torch.prim.ListConstruct %three, %three : (!torch.int, !torch.int) -> !torch.list<int>
+  %twos = torch.prim.ListConstruct %two, %two : (!torch.int, !torch.int) -> !torch.list<int>
+  %ones = torch.prim.ListConstruct %one, %one : (!torch.int, !torch.int) -> !torch.list<int>
+  %zeros = torch.prim.ListConstruct %zero, %zero : (!torch.int, !torch.int) -> !torch.list<int>
+  %rows = torch.prim.ListConstruct %zero, %zero, %one, %one, %zero, %zero, %zero, %zero : (!torch.int, !torch.int, !torch.int, !torch.int, !torch.int, !torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %0 = torch.aten.constant_pad_nd %x, %rows, %lowest : !torch.vtensor<[1,4,6,7],f32>, !torch.list<int>, !torch.float -> !torch.vtensor<[1,4,8,7],f32>
+  %1 = torch.aten.max_pool2d %0, %threes, %twos, %zeros, %ones, %false : !torch.vtensor<[1,4,8,7],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool -> !torch.vtensor<[1,4,3,3],f32>
+  %both = torch.prim.ListConstruct %one, %zero, %zero, %one : (!torch.int, !torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %2 = torch.aten.constant_pad_nd %x, %both, %float0 : !torch.vtensor<[1,4,6,7],f32>, !torch.list<int>, !torch.float -> !torch.vtensor<[1,4,7,8],f32>
+  %3 = torch.aten.avg_pool2d %2, %twos, %ones, %ones, %false, %true, %none : !torch.vtensor<[1,4,7,8],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[1,4,8,9],f32>
+  return %1, %3 : !torch.vtensor<[1,4,3,3],f32>, !torch.vtensor<[1,4,8,9],f32>
+}

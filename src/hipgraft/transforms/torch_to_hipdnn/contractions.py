@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import add
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
@@ -21,7 +22,8 @@ def _convolution(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     hipDNN reads them from the channels of x and w.
     """
     w = op.float_tensor(1)
-    x, pre_padding, post_padding = padded_operand(op)
+    padding = op.per_dim(4, len(w.shape) - 2)
+    x, before, after = padded_operand(op, len(padding))
     if len(x.shape) != len(w.shape):
         raise Declined("unbatched", "hipDNN's convolutions have a batch dimension")
     rank = len(x.shape) - 2
@@ -31,8 +33,8 @@ def _convolution(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     y = build(
         converter.materialize(x),
         converter.materialize(w),
-        pre_padding=pre_padding,
-        post_padding=post_padding,
+        pre_padding=[*map(add, padding, before)],
+        post_padding=[*map(add, padding, after)],
         stride=op.per_dim(3, rank),
         dilation=op.per_dim(5, rank),
         result_type=ir.RankedTensorType.get(op.result_shape(), op.result_element()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from operator import add
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
@@ -12,6 +13,7 @@ from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.tensor_reductions import reduce
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
+from hipgraft.transforms.torch_to_hipdnn.padding import padded_operand
 
 
 def batched(tensor: Tensor, rank: int) -> Tensor:
@@ -57,17 +59,20 @@ def _resampled(
     results: dict[str, ir.Type],
 ) -> list[Tensor]:
     rank = len(window)
-    x = batched(op.float_tensor(0), rank)
+    x, before, after = padded_operand(op, rank)
+    x = batched(x, rank)
     counts = op.result_shape()[-rank:]
     shape = [*x.shape[:2], *counts]
+    extents = [*map(sum, zip(before, x.shape[2:], after, strict=True))]
+    past = post_padding(counts, extents, window, stride, padding)
     node = hipdnn.ResampleFwdOp.build(
         converter.materialize(x),
         resample_mode=mode,
         padding_mode="NEG_INF_PAD" if mode == "MAXPOOL" else "ZERO_PAD",
         window=window,
         stride=stride,
-        pre_padding=padding,
-        post_padding=post_padding(counts, x.shape[2:], window, stride, padding),
+        pre_padding=[*map(add, padding, before)],
+        post_padding=[*map(add, past, after)],
         generate_index=True if "index" in results else None,
         results={name: ir.RankedTensorType.get(shape, kind) for name, kind in results.items()},
         loc=converter.location,
@@ -131,11 +136,18 @@ def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
         stride = op.per_dim(2, rank)
     if len(op) > 6 and op.constant(6) is not None:
         raise Declined("divisor", "hipDNN's average has no divisor of its own")
-    x = op.float_tensor(0)
-    if list(x.shape[-rank:]) == window and not any(padding) and math.prod(window) > 1:
+    x, before, after = padded_operand(op, rank)
+    padded = any((*before, *after))
+    if (
+        not padded
+        and list(x.shape[-rank:]) == window
+        and not any(padding)
+        and math.prod(window) > 1
+    ):
         dims = range(len(x.shape) - rank, len(x.shape))
         return [reduce(converter, "AVG", x, dims, op.result_element()).reshape(op.result_shape())]
-    mode = average_mode(padding, ceil=op.constant(4), includes=op.constant(5))
+    includes = padded or op.constant(5)
+    mode = average_mode([*padding, *before, *after], ceil=op.constant(4), includes=includes)
     return [_resample(converter, op, mode, window=window, stride=stride or window, padding=padding)]
 
 
