@@ -176,7 +176,8 @@ class HipdnnMergePass(Pass):
         (`memref.extract_aligned_pointer_as_index`, `llvm.inttoptr`, a descriptor), because
         upstream's lowering drops memref offsets. Each buffer, and each part of
         a workspace that no step uses together with another part, is a `memref.alloc`, which
-        `hipdnn-plan-memory` turns into device memory. Targets whose kernels agree in name and
+        `hipdnn-plan-memory` turns into device memory. A buffer is long enough for what kernels load
+        behind the slices that they read. Targets whose kernels agree in name and
         block size share one `gpu.binary`, which has an object for each. Targets with equal
         schedules share one function; each further schedule has a function with the suffix of its
         first target. `hipgraft.targets` lists the targets of each function.

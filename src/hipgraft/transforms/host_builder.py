@@ -128,6 +128,8 @@ class HostBuilder:
     def launch(self, binary: str, dispatch: Dispatch, buffers: Sequence[Region]) -> None:
         """Launches a kernel on ranges of `buffers`."""
         ranges = [buffers[bound.buffer].at(bound.offset) for bound in dispatch.bindings]
+        for region, bound in zip(ranges, dispatch.bindings, strict=True):
+            _make_room(region, bound.length)
         arguments = [self.pointer(region) for region in ranges]
         arguments += [self.word(word & 0xFFFFFFFF, 32) for word in dispatch.constants]
         shared = dispatch.dynamic_shared_memory
@@ -179,6 +181,18 @@ class HostBuilder:
         source = builders.get_global(name, memref_type, self.location)
         target = self.typed(region, memref_type)
         self.token = builders.memcpy(target, source, self.token, self.location)
+
+
+def _make_room(region: Region, length: int) -> None:
+    """Enlarges a buffer whose end a kernel loads beyond.
+
+    The last row of a slice counts whole (see `Layout.physical_elements`), although a kernel uses
+    nothing of what follows the slice.
+    """
+    owner, end = builders.defining_op(region.root), region.offset + length
+    is_buffer = owner is not None and owner.name == "memref.alloc"
+    if is_buffer and region.is_bytes and end > region.nbytes + region.offset:
+        region.root.set_type(builders.bytes_type(end))
 
 
 def _word_width(length: int, offset: int, unit: int) -> int | None:

@@ -128,3 +128,25 @@ func.func @parts(%x: memref<8xf32>, %y: memref<4xf32>) attributes {hipgraft.resu
     {op = "dispatch", object = 0 : i64, kernel = "k0", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>, dynamic_shared_memory = 0 : i64,
      bindings = [{buffer = 1 : i64, offset = 0 : i64, length = 32 : i64, access = "read"}],
      constants = array<i32>}]}]} : () -> ()
+
+// -----
+
+// A kernel may load all of a slice's last row, so the buffer is as long.
+
+// CHECK-LABEL: func.func @last_row
+// CHECK:         %[[BUFFER:.*]] = memref.alloc() : memref<160xi8>
+// CHECK:         %[[PART:.*]] = memref.view %[[BUFFER]][%{{.*}}][] : memref<160xi8> to memref<96xi8>
+// CHECK:         gpu.launch_func {{.*}} args(%[[PART]] : memref<96xi8>)
+func.func @last_row(%y: memref<4xf32>) attributes {hipgraft.results = 1 : i64} {
+  %c64 = arith.constant 64 : index
+  %a = memref.alloc() : memref<128xi8>
+  %v = memref.view %a[%c64][] : memref<128xi8> to memref<16xf32>
+  %r = memref.reinterpret_cast %v to offset: [0], sizes: [2, 4], strides: [12, 1] : memref<16xf32> to memref<2x4xf32, strided<[12, 1]>>
+  "hipdnn.execute"(%r, %y) {callee = @a} : (memref<2x4xf32, strided<[12, 1]>>, memref<4xf32>) -> ()
+  return
+}
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<2x4xf32>], result_types = [tensor<4xf32>], arg_strides = [array<i64: 12, 1>], binaries = [{
+  target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 0 : i64, steps = [
+    {op = "dispatch", object = 0 : i64, kernel = "k0", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>, dynamic_shared_memory = 0 : i64,
+     bindings = [{buffer = 0 : i64, offset = 0 : i64, length = 96 : i64, access = "read"}],
+     constants = array<i32>}]}]} : () -> ()
