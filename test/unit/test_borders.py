@@ -115,6 +115,35 @@ def test_random_tensors(seed: int) -> None:
     check(bordered(case, before, after, is_last=is_last), str(draw.choice(ARCHITECTURES)))
 
 
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+def test_operands_without_all_elements(architecture: str) -> None:
+    """A broadcast dim, and a result of another type than what is padded."""
+    x = np.array([[[0.1], [2049.0]]], np.float32)
+    wide = np.broadcast_to(x, (1, 2, 6))
+    ones = [1]
+
+    def build(gx: Any) -> Any:
+        return hipdnn.resample_fwd(
+            gx,
+            pre_padding=[2],
+            post_padding=[1],
+            stride=ones,
+            window=ones,
+            resample_mode=ResampleMode.AVGPOOL_INCLUDE_PADDING,
+            padding_mode=PaddingMode.ZERO_PAD,
+            result_type=tensor_type((1, 2, 9), "f16"),
+        )
+
+    expected = np.pad(wide.astype(np.float16), [(0, 0), (0, 0), (2, 1)])
+    layouts = {"arg_strides": [[2, 1, 0]]}
+    case = Case(
+        "wide", [x[..., 0]], build, [expected], ["f16"], 0.0, 0.0, shapes=[wide.shape],
+        layouts=layouts,
+    )  # fmt: skip
+    check(case, architecture)
+
+
 WHOLE = {
     "product": (1, 64, 14, 14),
     "images": (2, 64, 7, 7),

@@ -15,6 +15,7 @@ from small_onnx import save
 
 import hipgraft
 
+PASS = "hipdnn-place-in-padding"
 TYPES = {"f16": (np.float16, TensorProto.FLOAT16), "f32": (np.float32, TensorProto.FLOAT)}
 
 
@@ -127,6 +128,15 @@ class Network:
         made = self._op("Relu", made) if self.draw.random() < 0.7 else made
         return Value(made, filters, (side + before + after - reach - 1) // step + 1)
 
+    def _op_value(self, name: str, image: str) -> Value:
+        return replace(self.values[0], name=self._op(name, image))
+
+    def _padded(self, image: str) -> str:
+        """A 3x3 convolution that keeps the shape of `x`."""
+        channels = self.x.shape[1]
+        filters = self._constant(self._numbers((channels, channels, 3, 3), 0.1))
+        return self._op("Conv", image, filters, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+
     def write(self, path: Path) -> Path:
         """Writes the network; its results are the last value and the mean of another."""
         other = self.values[int(self.draw.integers(1, len(self.values)))].name
@@ -151,3 +161,22 @@ def test_random_networks(seed: int, tmp_path: Path) -> None:
     tolerance = 2e-2 if network.dtype == np.float16 else 1e-4
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def _remarks(path: Path, architecture: str) -> set[str]:
+    program = hipgraft.compile(path, architecture, compile_to="hipdnn-graphs")
+    return {one.name for one in program.report.remarks if one.pass_name == PASS}
+
+
+def test_only_cdna_has_borders(tmp_path: Path) -> None:
+    """Two convolutions read the same result, and an addition reads it inside its border."""
+    network = Network(0)
+    network.values = [network._op_value("Relu", "x")]
+    image = network.values[0].name
+    sums = [network._padded(image), network._padded(image)]
+    total = network._op("Add", network._op("Add", *sums), image)
+    network.values.append(replace(network.values[0], name=total))
+    path = network.write(tmp_path / "network.onnx")
+    assert _remarks(path, "gfx942") == {"padding"}
+    assert _remarks(path, "gfx90a,gfx942") == {"padding"}
+    assert _remarks(path, "gfx1100") == _remarks(path, "gfx942,gfx1100") == set()

@@ -17,6 +17,7 @@ from test_lowering_attention import forward_case
 from test_lowering_contractions import conv_case, matmul_case
 from test_matrix_tiles import joined_case, microseconds
 
+from hipgraft.codegen import translation
 from hipgraft.codegen.iree import matrix_tiles, shared_sums
 from hipgraft.codegen.iree.compilation_info import list_in
 from hipgraft.codegen.iree.products import Factor, Product
@@ -134,6 +135,49 @@ def test_random_attention(seed: int) -> None:
         k=(1, heads, keys, depth),
     )
     check(case, str(draw.choice(ARCHITECTURES)))
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("seed", range(80))
+def test_random_tiles_compile(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """IREE's own tiles, which would stand in for these, take several times as long."""
+    draw = np.random.default_rng(seed)
+    channels, filters, size = (
+        int(draw.choice(each))
+        for each in (
+            [32, 48, 80, 96, 144, 160, 224, 320, 384],
+            [16, 20, 24, 40, 48, 72, 80, 96, 112, 144],
+            [5, 6, 7, 9, 10, 13, 16, 22, 30],
+        )
+    )
+    window, step = int(draw.choice([1, 3, 3, 5])), int(draw.choice([1, 1, 2]))
+    case = conv_case(
+        f"{seed}",
+        (1, channels, size, size),
+        (filters, channels, window, window),
+        str(draw.choice(ELEMENTS)),
+        stride=[step, step],
+        channels_last=True,
+    )
+    formed: list[Any] = []
+    form = translation._formed_dispatches
+    monkeypatch.setattr(
+        translation, "_formed_dispatches", lambda *each: formed.append(each) or form(*each)
+    )
+    compiled(case, str(draw.choice(["gfx942", "gfx950"])))
+    assert len(formed) == 1
+
+
+def test_filters_are_innermost() -> None:
+    """Of a convolution whose result has the filters first."""
+    none = cast("ir.Value", None)
+    filters, image = Factor(none, (0, 3, 4), None), Factor(none, (1, 2, 3, 4), (9, 1, 9, 1))
+    product = Product((64, 14, 12, 3, 96), 3, 4, 0, 2, filters, (image,), ((0, 1, 2),), "f16")
+    ordered = product.in_order
+    assert ordered.extents == (14, 12, 64, 3, 96)
+    assert (ordered.m, ordered.n, ordered.k, ordered.c) == (2, 1, 4, ((2, 0, 1),))
+    assert (ordered.a.loops, ordered.b[0].loops) == ((2, 3, 4), (0, 1, 3, 4))
+    assert ordered.in_order == ordered
 
 
 FASTER = {

@@ -184,15 +184,15 @@ class HostBuilder:
 
 
 def _make_room(region: Region, length: int) -> None:
-    """Enlarges a buffer whose end a kernel loads beyond.
+    """Enlarges a buffer beyond whose end a kernel loads.
 
     The last row of a slice counts whole (see `Layout.physical_elements`), although a kernel uses
     nothing of what follows the slice.
     """
-    owner, end = builders.defining_op(region.root), region.offset + length
+    owner = builders.defining_op(region.root)
     is_buffer = owner is not None and owner.name == "memref.alloc"
-    if is_buffer and region.is_bytes and end > region.nbytes + region.offset:
-        region.root.set_type(builders.bytes_type(end))
+    if is_buffer and region.is_bytes and length > region.nbytes:
+        region.root.set_type(builders.bytes_type(region.offset + length))
 
 
 def _word_width(length: int, offset: int, unit: int) -> int | None:

@@ -319,7 +319,7 @@ def _needed_first(value: ir.Value) -> str | None:
 def _is_taken(graph: hipdnn.GraphOp, shown: ir.Value, view: StridedView | None) -> bool:
     """Returns whether a graph can read a tensor, or a view of it, in the other order."""
     names = {op.operation.name for op in graph.body.operations} - {"hipdnn.yield", "arith.constant"}
-    if graph.engine not in (None, "iree"):
+    if engine_of(graph) != "iree":
         return False
     if view is None or (_convolves(graph, shown) and is_last(view)):
         return names <= _WALKERS | {_CONVOLUTION}

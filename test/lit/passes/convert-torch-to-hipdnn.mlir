@@ -446,3 +446,27 @@ func.func @padded_pooling(%x: !torch.vtensor<[1,4,6,7],f32>) -> (!torch.vtensor<
   %3 = torch.aten.avg_pool2d %2, %twos, %ones, %ones, %false, %true, %none : !torch.vtensor<[1,4,7,8],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[1,4,8,9],f32>
   return %1, %3 : !torch.vtensor<[1,4,3,3],f32>, !torch.vtensor<[1,4,8,9],f32>
 }
+
+// -----
+
+// An average of one spatial dim has no divisor.
+
+// CHECK-LABEL: func.func @padded_rows
+// CHECK-NOT:     torch.aten.constant_pad_nd
+// CHECK:         "hipdnn.resample_fwd"
+// CHECK-SAME:        post_padding = array<i64: 1>, pre_padding = array<i64: 2>
+func.func @padded_rows(%x: !torch.vtensor<[1,4,6],f32>) -> !torch.vtensor<[1,4,8],f32> {
+  %zero = torch.constant.int 0
+  %one = torch.constant.int 1
+  %two = torch.constant.int 2
+  %false = torch.constant.bool false
+  %true = torch.constant.bool true
+  %float0 = torch.constant.float 0.000000e+00
+  %twos = torch.prim.ListConstruct %two : (!torch.int) -> !torch.list<int>
+  %ones = torch.prim.ListConstruct %one : (!torch.int) -> !torch.list<int>
+  %zeros = torch.prim.ListConstruct %zero : (!torch.int) -> !torch.list<int>
+  %pads = torch.prim.ListConstruct %two, %one : (!torch.int, !torch.int) -> !torch.list<int>
+  %0 = torch.aten.constant_pad_nd %x, %pads, %float0 : !torch.vtensor<[1,4,6],f32>, !torch.list<int>, !torch.float -> !torch.vtensor<[1,4,9],f32>
+  %1 = torch.aten.avg_pool1d %0, %twos, %ones, %zeros, %false, %true : !torch.vtensor<[1,4,9],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.bool -> !torch.vtensor<[1,4,8],f32>
+  return %1 : !torch.vtensor<[1,4,8],f32>
+}

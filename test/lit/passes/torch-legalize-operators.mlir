@@ -730,3 +730,20 @@ func.func @joined(%x: !torch.vtensor<[2,4],f16>, %y: !torch.vtensor<[1,4],f16>) 
   %0 = torch.aten.mean.dim %stack, %dims, %false, %none : !torch.vtensor<[3,4],f16>, !torch.list<int>, !torch.bool, !torch.none -> !torch.vtensor<[4],f16>
   return %0 : !torch.vtensor<[4],f16>
 }
+
+// -----
+
+// f64 is added in f64.
+
+// CHECK-LABEL: func.func @stacked_doubles
+// CHECK:         torch.aten.add.Tensor {{.*}} -> !torch.vtensor<[1,4],f64>
+func.func @stacked_doubles(%x: !torch.vtensor<[1,4],f64>, %y: !torch.vtensor<[1,4],f64>) -> !torch.vtensor<[1,4],f64> {
+  %zero = torch.constant.int 0
+  %true = torch.constant.bool true
+  %none = torch.constant.none
+  %list = torch.prim.ListConstruct %x, %y : (!torch.vtensor<[1,4],f64>, !torch.vtensor<[1,4],f64>) -> !torch.list<vtensor>
+  %stack = torch.aten.cat %list, %zero : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[2,4],f64>
+  %dims = torch.prim.ListConstruct %zero : (!torch.int) -> !torch.list<int>
+  %0 = torch.aten.sum.dim_IntList %stack, %dims, %true, %none : !torch.vtensor<[2,4],f64>, !torch.list<int>, !torch.bool, !torch.none -> !torch.vtensor<[1,4],f64>
+  return %0 : !torch.vtensor<[1,4],f64>
+}

@@ -22,27 +22,26 @@ def stacked_sum(op: ir.Operation) -> ir.Value | None:
     """Rewrites `sum` and `mean` over the dim along which tensors of extent 1 are concatenated.
 
     The additions join the kernels that compute the tensors; the stack would be a copy of them.
-    They are in f32, as those of a reduction.
+    They are in f32, or f64 for f64, as those of a reduction.
     """
     x = op.operands[0]
     shape, element = tensor(x)
+    found = _parts(x)
+    if element not in FLOATS or found is None or constant(op, 3) is not None:
+        return None
+    parts, axis = found
     axes = constant(op, 1)
-    parts = _parts(x)
-    if element not in FLOATS or not isinstance(axes, list) or len(axes) != 1 or not parts:
+    if not isinstance(axes, list) or [dim % len(shape) for dim in axes] != [axis]:
         return None
-    axis = axes[0] % len(shape)
-    if parts[1] != axis or constant(op, 3) is not None:
-        return None
-    one = [*shape[:axis], 1, *shape[axis + 1 :]]
-    kind = vtensor_type(one, "f32")
-    terms = [cast(part, "f32") if element != "f32" else part for part in parts[0]]
-    total = terms[0]
-    for term in terms[1:]:
+    wide = "f64" if element == "f64" else "f32"
+    kind = vtensor_type([*shape[:axis], 1, *shape[axis + 1 :]], wide)
+    total, *terms = (part if tensor(part)[1] == wide else cast(part, wide) for part in parts)
+    for term in terms:
         total = torch_op("aten.add.Tensor", [total, term, constant_int(1)], [kind]).result
     if aten_name(op) == "aten.mean.dim":
-        count = constant_float(float(len(terms)))
+        count = constant_float(float(len(parts)))
         total = torch_op("aten.div.Scalar", [total, count], [kind]).result
-    total = cast(total, element) if element != "f32" else total
+    total = total if element == wide else cast(total, element)
     return view(total, *tensor(op.result))
 
 

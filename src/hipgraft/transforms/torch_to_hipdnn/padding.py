@@ -80,7 +80,7 @@ def _pads(use: ir.OpOperand, value: float) -> bool:
         return False
     if kind[1] == "max":
         return value == -math.inf
-    *_, padding, ceil, includes, _ = map(constant_value, list(user.operands)[1:])
+    padding, ceil, includes = map(constant_value, list(user.operands)[3:6])
     return value == 0 and not ceil and (includes or not any(padding))
 
 

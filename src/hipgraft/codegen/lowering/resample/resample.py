@@ -32,8 +32,8 @@ def lower_resample_fwd(op: ResampleFwdOp, lowering: Lowering) -> Sequence[Tensor
     """Returns y, and the positions of the maxima if the op has them as a result."""
     emitter, window = lowering.emitter, window_of(op)
     if op.only_pads:
-        x = lowering.in_own_type(op.x)
-        x = emitter.in_order(x, lowering.orders.get(op.y, x.dims))
+        x = emitter.cast(lowering.in_own_type(op.x), element_of(op.y))
+        x = emitter.in_order(x, lowering.orders.get(op.y, range(x.rank)))
         return [padded(emitter, x, window.before, window.after)]
     x = emitter.logical(lowering.tensor(op.x))
     compute, shape = float_compute_type(op, x.element), shape_of(op.y)
