@@ -65,7 +65,7 @@ def channels_last(shape: Sequence[int], channels: int = 1) -> StridedView:
 
 
 def is_last(view: StridedView) -> bool:
-    """Returns whether a window [N, C, spatial...] shows all of a tensor stored channels last."""
+    """Returns whether a window [N, C, spatial...] is packed, with its channels innermost."""
     return view.offset == 0 and same_strides(view, channels_last(view.shape))
 
 
