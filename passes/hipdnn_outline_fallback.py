@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import PassFailure
 from hipgraft.ir.io import function_blocks
 from hipgraft.ir.strided_view import StridedView
@@ -169,12 +170,16 @@ def _cast(direction: str, value: ir.Value, kind: ir.Type, location: ir.Location)
 def _make_fallback(
     name: str, group: Group, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
 ) -> list[ir.Value]:
-    """Builds the container; torch tensors leave it as builtin tensors and are cast back outside."""
+    """Builds the container; torch tensors leave it as builtin tensors and are cast back outside.
+
+    A torch tensor and a cast of it are one result.
+    """
     location = ir.Location.fused([op.location for op in group.ops])
     strides, offsets = operand_layouts(inputs)
+    results = {_contents(value): value for value in outputs}
     container = hipdnn.fallback(
         inputs,
-        [builtin_type(value) for value in outputs],
+        [builtin_type(value) for value in results.values()],
         name=name,
         arg_strides=strides,
         arg_offsets=offsets,
@@ -183,17 +188,27 @@ def _make_fallback(
     body = BodyBuilder(container.body, inputs)
     for op in group.ops:
         body.copy(op, [result.type for result in op.results])
-    yielded = [body.value(value) for value in outputs]
+    yielded = [body.value(value) for value in results.values()]
     with ir.InsertionPoint(container.body):
         yielded = [
             _cast("to", new, builtin_type(old), location) if is_tensor(old) else new
-            for old, new in zip(outputs, yielded, strict=True)
+            for old, new in zip(results.values(), yielded, strict=True)
         ]
     body.finish(yielded, location)
+    made = dict(zip(results, container.outputs, strict=True))
+    news = [made[_contents(value)] for value in outputs]
     return [
         _cast("from", new, old.type, location) if is_tensor(old) else new
-        for old, new in zip(outputs, container.outputs, strict=True)
+        for old, new in zip(outputs, news, strict=True)
     ]
+
+
+def _contents(value: ir.Value) -> tuple[ir.Value, ir.Type]:
+    """Returns the tensor whose elements a result of a container has, and the result's type."""
+    owner = defining_op(value)
+    if owner is None or owner.name != "torch_c.to_builtin_tensor":
+        return value, builtin_type(value)
+    return owner.operands[0], builtin_type(value)
 
 
 def _fallback_name(group: Group, index: int) -> str:

@@ -10,7 +10,9 @@ from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import function_blocks
 from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.view_motion import ViewMotion, narrow_view, raise_reshape, reorders
+from hipgraft.transforms.kernel_levels import KernelLevels
+from hipgraft.transforms.reshape_motion import raise_reshape
+from hipgraft.transforms.view_motion import ViewMotion, narrow_view, reorders
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,9 @@ class HipdnnSinkViewsPass(Pass):
     an elementwise op's result moves likewise if the view only reorders dimensions, or adds and
     drops those of extent 1; a norm does if the dimensions that it normalises stay.
 
-    If only a view reads an elementwise op, and adds dimensions of extent 1 for ops that broadcast
-    the result, such as a number per image, then the op is computed in the shape of the view.
+    If only a view reads an elementwise op, and splits or adds dimensions for ops that broadcast or
+    reduce the result, such as a sum over parts of the channels, then the op is computed in the
+    shape of the view.
 
     A view of a tensor with widened elements, such as a half of a head that is rotated in f32, is
     taken before they are widened: the view's readers then widen the elements.
@@ -70,13 +73,14 @@ class HipdnnSinkViewsPass(Pass):
     def run(self, module: ir.Module, state: PassState) -> None:
         """Moves the views of every function."""
         for block in function_blocks(module):
+            levels = KernelLevels()
+            raised = sum(raise_reshape(op.operation, levels) for op in list(block.operations))
+            if raised:
+                state.count("raised-reshapes", raised)
+                erase_unused(block, "hipdnn.view", "arith.constant")
             narrowed = sum(narrow_view(op.operation) for op in list(block.operations))
             if narrowed:
                 state.count("narrowed-views", narrowed)
-                erase_unused(block, "hipdnn.view", "arith.constant")
-            raised = sum(raise_reshape(op.operation) for op in list(block.operations))
-            if raised:
-                state.count("raised-reshapes", raised)
                 erase_unused(block, "hipdnn.view", "arith.constant")
             ops = [op.operation for op in block.operations]
             if not any(map(reorders, ops)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +32,7 @@ ALONE: dict[str, tuple[str, dict[str, Any]]] = {
     "pool": ("MaxPool", {"kernel_shape": [3, 3], "pads": [1] * 4}),
 }
 
+MIXERS = (18, 3, 4, 5, 9, 15, 21)
 SEEDS = (11, 12, 18, 10, 27, 23, 38, 20)  # networks with tensors that gain
 
 
@@ -121,6 +123,56 @@ def random_network(path: Path, seed: int) -> tuple[Path, int]:
     return save(path, nodes, {"x": image}, outputs, constants), len(results)
 
 
+def random_mixer(path: Path, seed: int) -> tuple[Path, np.ndarray]:
+    """Writes a random network of products along tokens and along channels, in any order.
+
+    Returns:
+        The path, and an input [batch, tokens, channels].
+    """
+    draw, numbers = random.Random(seed), np.random.default_rng(seed)
+    batch, tokens = draw.choice((1, 2)), draw.choice((5, 8))
+    nodes: list[onnx.NodeProto] = []
+    constants = {"scale": np.linspace(0.5, 1.5, CHANNELS, dtype=np.float16)}
+
+    def make(op: str, *inputs: str, **attributes: Any) -> str:
+        name = f"v{len(nodes)}"
+        nodes.append(helper.make_node(op, inputs, [name], **attributes))
+        return name
+
+    def weights(*shape: int) -> str:
+        name = f"w{len(constants)}"
+        values = numbers.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))
+        constants[name] = values.astype(np.float16)
+        return name
+
+    def transposed(rows: str) -> str:
+        return make("Transpose", rows, perm=[0, 2, 1])
+
+    def product(rows: str, extent: int) -> str:
+        hidden = make("Relu", make("MatMul", rows, weights(extent, 24)))
+        return make("Add", make("MatMul", hidden, weights(24, extent)), weights(extent))
+
+    makers: dict[str, Callable[[str, str], str]] = {
+        "tokens": lambda x, _: transposed(product(transposed(x), tokens)),
+        "channels": lambda x, _: product(x, CHANNELS),
+        "norm": lambda x, _: make("LayerNormalization", x, "scale"),
+        "conv": lambda x, _: transposed(
+            make("Conv", transposed(x), weights(CHANNELS, CHANNELS, 3), pads=[1, 1])
+        ),
+        "add": lambda x, y: make("Add", x, y),
+        "gate": lambda x, y: make("Mul", make("Sigmoid", x), y),
+        "mean": lambda x, y: make("Add", make("ReduceMean", x, axes=[draw.choice((1, 2))]), y),
+    }
+    values = ["x"]
+    for _ in range(draw.randint(6, 10)):
+        source, other = draw.choice(values[-2:]), draw.choice(values)
+        kinds = (*makers, "tokens", "norm", "add")
+        values.append(makers[draw.choice(kinds)](source, other))
+    rows = numbers.standard_normal((batch, tokens, CHANNELS)).astype(np.float16)
+    outputs = [(values[-1], TensorProto.FLOAT16)]
+    return save(path, nodes, {"x": rows}, outputs, constants, opset=17), rows
+
+
 def expected(path: Path, image: np.ndarray) -> list[np.ndarray]:
     """Returns onnxruntime's results of a model."""
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -160,3 +212,14 @@ def test_random_networks_on_the_emulator(tmp_path: Path, seed: int) -> None:
     program = hipgraft.compile(path, "gfx942")
     results = program.run([drawn_image()], open_emulator("gfx942"))
     assert_close(results, path, drawn_image())
+
+
+@requires_emulator
+@pytest.mark.slow
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", MIXERS)
+def test_random_mixers_on_the_emulator(tmp_path: Path, seed: int) -> None:
+    path, rows = random_mixer(tmp_path / "mixer.onnx", seed)
+    program = hipgraft.compile(path, "gfx942")
+    assert "channels-last" in {remark.name for remark in program.report.remarks}
+    assert_close(program.run([rows], open_emulator("gfx942")), path, rows)

@@ -509,6 +509,23 @@ def test_matrices_of_a_batch_stay_separate(name: str) -> None:
     case.check(run_case(case))
 
 
+VECTORS = {
+    "column-f16": ("gfx942", lambda: separate_matrices("f16", 40, 1, is_left=True)),
+    "column-f32": ("gfx942", lambda: separate_matrices("f32", 49, 1, is_left=True)),
+    "row-bf16": ("gfx1100", lambda: separate_matrices("bf16", 1, 49)),
+}
+
+
+@pytest.mark.sampled(1)
+@requires_emulator
+@pytest.mark.parametrize("name", VECTORS)
+def test_products_with_vectors_need_no_padding(name: str) -> None:
+    target, make = VECTORS[name]
+    case = replace(make(), target=target)
+    assert "tensor.pad" not in lower_case(case)
+    case.check(run_case(case))
+
+
 FEW_ROWS = {
     "products": lambda: matmul_case("few", (3, 4, 128), (3, 128, 20), "f16"),
     "positions": lambda: conv_case("few", (1, 128, 2, 3), (20, 128, 1, 1), "f16"),

@@ -22,7 +22,7 @@ from hipgraft.transforms.column_storage import store_transposed
 from hipgraft.transforms.outlining import is_splat
 from hipgraft.transforms.partition.kindred import PRODUCT
 from hipgraft.transforms.recognition.values import mode_of, readers, window
-from hipgraft.transforms.view_motion import make_shown
+from hipgraft.transforms.windows import make_shown
 
 _BY_ELEMENT = (hipdnn.PointwiseOp.OP_NAME, hipdnn.BlockScaleDequantizeOp.OP_NAME)
 

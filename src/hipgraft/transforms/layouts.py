@@ -15,7 +15,6 @@ from hipgraft.ir.builders import defining_op
 from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_type_of, shape_of
-from hipgraft.transforms.buffers import same_strides
 from hipgraft.transforms.filter_storage import (
     LEAST_CHANNELS,
     convolution_of,
@@ -25,6 +24,14 @@ from hipgraft.transforms.filter_storage import (
 )
 from hipgraft.transforms.fusion import NORMS
 from hipgraft.transforms.layout_cut import LayoutCut
+from hipgraft.transforms.layout_orders import (
+    channel_dim,
+    convolved,
+    convolves,
+    has_layouts,
+    is_last,
+    stored_last,
+)
 from hipgraft.transforms.outlining import set_operand_layouts
 from hipgraft.transforms.partition.cost import Roofline
 from hipgraft.transforms.partition.reader import ProgramReader
@@ -39,8 +46,9 @@ ELEMENTWISE = frozenset(
 )
 """Ops that read images in any order, with gaps between rows or without."""
 
+_MATMUL = hipdnn.MatmulOp.OP_NAME
 _WALKERS = ELEMENTWISE | {"hipdnn.reduction"}
-_RANKS = (4, 5)
+_WRITERS = _WALKERS | {_CONVOLUTION, _MATMUL}
 
 # The time that a dense convolution of 16-bit elements takes longer if its image is channels first,
 # estimated on gfx942 and gfx1100 for the convolutions of ResNet-50 with batch 1. A lane loads
@@ -49,61 +57,7 @@ _RANKS = (4, 5)
 # that are channels last. A layer from or to 3 channels takes longer if its image is channels last.
 _EXTRA, _LITTLE = 0.6, 0.05
 _TILE = 16
-
-
-def channels_last(shape: Sequence[int], channels: int = 1) -> StridedView:
-    """Returns the window on a tensor [N, C, spatial...] that is stored [N, spatial..., C].
-
-    Args:
-        shape: extents of the tensor.
-        channels: number of dims of the channels, more than one if they are in groups.
-    """
-    first = 1 + channels
-    stored = StridedView.of_shape([shape[0], *shape[first:], *shape[1:first]])
-    spatial = len(shape) - first
-    return stored.permute([0, *range(1 + spatial, len(shape)), *range(1, 1 + spatial)])
-
-
-def is_last(view: StridedView) -> bool:
-    """Returns whether a window [N, C, spatial...] is packed, with its channels innermost."""
-    return view.offset == 0 and same_strides(view, channels_last(view.shape))
-
-
-def stored_last(value: ir.Value) -> StridedView:
-    """Returns the window on a result that is stored channels last.
-
-    A convolution may see channels that are in groups, as those of a group norm, as one dim.
-    """
-    for op in readers(value):
-        if op.name == hipdnn.ViewOp.OP_NAME and _is_image(op.results[0]):
-            _, view = window(op.results[0])
-            if view.covers(shape_of(value)) and is_grouped(shape_of(value), view.shape):
-                return channels_last(shape_of(value), 1 + len(shape_of(value)) - len(view.shape))
-    return channels_last(shape_of(value))
-
-
-def is_grouped(shape: Sequence[int], image: Sequence[int]) -> bool:
-    """Returns whether a tensor has the same dims as an image but for groups of channels."""
-    spatial = len(image) - 2
-    return len(shape) > len(image) and (*shape[:1], *shape[-spatial:]) == (*image[:1], *image[2:])
-
-
-def _is_image(value: ir.Value) -> bool:
-    """Whether a graph convolves a tensor."""
-    graphs = [hipdnn.GraphOp(op) for op in readers(value) if op.name == hipdnn.GraphOp.OP_NAME]
-    return any(_convolves(graph, value) for graph in graphs)
-
-
-def _convolves(graph: hipdnn.GraphOp, value: ir.Value) -> bool:
-    image = _convolved(graph)
-    return image is not None and image == value
-
-
-def _convolved(graph: hipdnn.GraphOp) -> ir.Value | None:
-    """Returns the tensor that a graph reads and convolves as it is."""
-    anchor = convolution_of(graph)
-    read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
-    return None if anchor is None else read.get(anchor.operands[0])
+_IMAGE_RANK = 4
 
 
 @dataclass
@@ -189,12 +143,12 @@ class LayoutCosts:
         for op in graph.body.operations:
             if op.operation.name == "hipdnn.reduction":
                 x, y = (shape_of(value) for value in (op.operands[0], op.results[0]))
-                if x[1:2] == y[1:2] and x[2:] != y[2:]:
+                first = channel_dim(x)
+                if x[first] == y[first] and x[first + 1 :] != y[first + 1 :]:
                     shapes.add(x)
-        images = [value for value in graph.inputs if shape_of(value) in shapes]
-        return [
-            _Cost(image, 0.0, self._copy(image)) for image in images if has_layouts(shape_of(image))
-        ]
+        shown = [window(value) for value in graph.inputs if shape_of(value) in shapes]
+        bases = [base for base, view in shown if view.covers(shape_of(base))]
+        return [_Cost(base, 0.0, self._copy(base)) for base in bases if has_layouts(shape_of(base))]
 
     def _image(self, graph: hipdnn.GraphOp) -> _Cost | None:
         """Returns the image that a convolution's graph reads.
@@ -204,7 +158,7 @@ class LayoutCosts:
         ops = [op.operation for op in graph.body.operations][:-1]
         anchor = convolution_of(graph)
         read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
-        image = _convolved(graph)
+        image = convolved(graph)
         if anchor is None or image is None or is_depthwise(anchor):
             return None
         base, view = window(image)
@@ -213,7 +167,8 @@ class LayoutCosts:
         time = self._model.time(program, kept)
         copied = _Cost(image, 0.0, time.launch + 2 * time.memory)
         x, w = (shape_of(value) for value in anchor.operands)
-        if x[1] != w[1]:  # IREE has grouped convolutions for channels first only
+        # Images of one spatial dim stay; IREE has grouped convolutions for channels first only.
+        if len(x) < _IMAGE_RANK or x[1] != w[1]:
             return copied
         weights = read.get(anchor.operands[1])
         is_window = prod(w[2:]) > 1
@@ -235,11 +190,14 @@ class LayoutCosts:
         cut: LayoutCut,
     ) -> None:
         """Adds the costs of tensors of one graph whose orders differ."""
-        # A convolution may write another order than it reads; addends have the order of the result.
+        # A contraction may write another order than it reads; addends have the order of the result.
+        factors = [value for value in graph.inputs if not _adds(graph, value)]
         tensors = [
             value
             for value in (*graph.outputs, *graph.inputs)
-            if has_layouts(shape_of(value)) and (image is None or window(value)[0] != image.value)
+            if has_layouts(shape_of(value))
+            and value not in factors
+            and (image is None or window(value)[0] != image.value)
         ]
         for other in tensors[1:]:
             seconds = self._seconds(other)
@@ -269,11 +227,6 @@ class _Cost:
     last: float
 
 
-def has_layouts(shape: Sequence[int]) -> bool:
-    """Returns whether a tensor has both channels and positions, so that their order matters."""
-    return len(shape) in _RANKS and shape[1] > 1 and prod(shape[2:]) > 1
-
-
 def engine_of(container: hipdnn.ContainerOp) -> str:
     """Returns the engine that runs a container."""
     return (container.engine if isinstance(container, hipdnn.GraphOp) else None) or "iree"
@@ -292,6 +245,8 @@ def _fixed(container: hipdnn.ContainerOp, index: int) -> str | None:
     is_graph = isinstance(container, hipdnn.GraphOp)
     if not is_graph and (last is None or last.name not in ELEMENTWISE):
         return "it is concatenated or gathered"  # often without a copy, channels first
+    if len(shape_of(value)) < _IMAGE_RANK and not _names(container) <= _WRITERS:
+        return "its graph computes rows"
     return _needed_first(value)
 
 
@@ -318,12 +273,32 @@ def _needed_first(value: ir.Value) -> str | None:
 
 def _is_taken(graph: hipdnn.GraphOp, shown: ir.Value, view: StridedView | None) -> bool:
     """Returns whether a graph can read a tensor, or a view of it, in the other order."""
-    names = {op.operation.name for op in graph.body.operations} - {"hipdnn.yield", "arith.constant"}
+    names = _names(graph)
     if engine_of(graph) != "iree":
         return False
-    if view is None or (_convolves(graph, shown) and is_last(view)):
+    if _MATMUL in names and names <= _WRITERS:
+        return _adds(graph, shown)
+    if view is None or (convolves(graph, shown) and is_last(view)):
         return names <= _WALKERS | {_CONVOLUTION}
     return names <= _WALKERS or (view.strides[-1:] == (1,) and _normalizes_rows(graph))
+
+
+def _names(container: hipdnn.ContainerOp) -> set[str]:
+    """Returns the names of the ops of a container's body that compute something."""
+    names = {op.operation.name for op in container.body.operations}
+    return names - {"hipdnn.yield", "arith.constant"}
+
+
+def _adds(container: hipdnn.ContainerOp, shown: ir.Value) -> bool:
+    """Whether no product of matrices depends on an operand of a container."""
+    read = zip(container.body.arguments, container.inputs, strict=True)
+    pending = [cast(ir.Value, argument) for argument, value in read if value == shown]
+    for value in pending:
+        found = readers(value)
+        if any(op.name == _MATMUL for op in found):
+            return False
+        pending.extend(result for op in found for result in op.results)
+    return True
 
 
 def _normalizes_rows(graph: hipdnn.GraphOp) -> bool:

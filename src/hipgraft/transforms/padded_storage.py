@@ -15,14 +15,8 @@ from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_of, element_type_of, shape_of
 from hipgraft.transforms.filter_storage import convolution_of
-from hipgraft.transforms.layouts import (
-    ELEMENTWISE,
-    channels_last,
-    container_of,
-    engine_of,
-    is_grouped,
-    is_last,
-)
+from hipgraft.transforms.layout_orders import channels_last, is_grouped, is_last
+from hipgraft.transforms.layouts import ELEMENTWISE, container_of, engine_of
 from hipgraft.transforms.outlining import set_operand_layouts
 from hipgraft.transforms.recognition.values import make_window, readers, window
 

@@ -7,23 +7,21 @@ result. The same holds for a reduction whose dimensions are reordered or padded 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hipgraft.dialects import hipdnn
-from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import attributes_of, defining_op
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.element_types import byte_width
 from hipgraft.ir.strided_view import StridedView, row_major_strides
 from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 from hipgraft.transforms.fusion import CONTRACTIONS, ELEMENTWISE, NORMS, is_compute
+from hipgraft.transforms.kernel_levels import NO_LEVEL, KernelLevels, base_of, joins
 from hipgraft.transforms.norm_shapes import can_have_shape, parameters
-from hipgraft.transforms.outlining import is_splat
 from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
-
-_NO_LEVEL = -1
-"""The level of values that no kernel computes."""
+from hipgraft.transforms.windows import make_shown, narrowed
 
 
 @dataclass(frozen=True)
@@ -96,81 +94,6 @@ def _is_view(op: ir.Operation) -> bool:
     return op.name == hipdnn.ViewOp.OP_NAME
 
 
-def raise_reshape(op: ir.Operation) -> bool:
-    """Computes elementwise ops in the shape of a view that adds dimensions of extent 1 to them.
-
-    The view is the only reader, and its own readers broadcast it: they can then share a kernel with
-    the ops. The ops stay if they share one with the producers of their operands.
-    """
-    maker = defining_op(op.operands[0]) if _is_view(op) else None
-    moved = [] if maker is None else _apart(maker)
-    if not moved:
-        return False
-    shape, before = shape_of(op.results[0]), shape_of(moved[0].results[0])
-    found = readers(op.results[0])
-    broadcasts = all(one.name in ELEMENTWISE and shape_of(one.results[0]) != shape for one in found)
-    if not found or not broadcasts or not window(op.results[0])[1].covers(before):
-        return False
-    if [extent for extent in shape if extent > 1] != [extent for extent in before if extent > 1]:
-        return False
-    made: dict[ir.Value, ir.Value] = {}
-    for one in reversed(moved):
-        made[one.results[0]] = _in_shape(one, shape, made)
-    op.results[0].replace_all_uses_with(made[op.operands[0]])
-    for one in (op, *moved):
-        one.erase()
-    return True
-
-
-_MOST_RAISED = 64
-"""Elementwise ops that move together at most; a longer chain stays."""
-
-
-def _apart(last: ir.Operation) -> list[ir.Operation]:
-    """Returns `last` and the pointwise ops before it that are computed for it alone, last first.
-
-    The list is empty if another op computes an operand of one, and could share its kernel.
-    """
-    found = [last]
-    for op in found:
-        if op.name != hipdnn.PointwiseOp.OP_NAME or mode_of(op) == "gen_index":
-            return []
-        if len(readers(op.results[0])) > 1 or len(found) > _MOST_RAISED:
-            return []
-        joined = [defining_op(value) for value in dict.fromkeys(op.operands) if _joins(op, value)]
-        found.extend(one for one in joined if one is not None)
-    return found
-
-
-def _in_shape(op: ir.Operation, shape: Shape, made: Mapping[ir.Value, ir.Value]) -> ir.Value:
-    """Rebuilds a pointwise op in a shape with other dimensions of extent 1.
-
-    Args:
-        op: the op.
-        shape: the new shape of its result.
-        made: replacements of the operands that already have the new shape.
-    """
-    shown: dict[ir.Value, tuple[ir.Value, StridedView]] = {}
-    for value in op.operands:
-        if value not in made:
-            base, own = window(value)
-            view = own.expand(shape_of(op.results[0])).reshape(shape)
-            assert view is not None  # because only dimensions of extent 1 change
-            shown[value] = base, view
-    narrowed = {value: (base, _narrowed(view)) for value, (base, view) in shown.items()}
-    ranks = [len(view.shape) for _, view in narrowed.values()]
-    if len(shape) in ranks or any(value in made for value in op.operands):
-        shown = narrowed  # else no operand would have the first dimensions, of extent 1
-    kind = ir.RankedTensorType.get(shape, element_type_of(op.results[0]))
-    with ir.InsertionPoint(op):
-        operands = [
-            made[value] if value in made else make_shown(*shown[value], op.location)
-            for value in op.operands
-        ]
-        created = ir.Operation.create(op.name, [kind], operands, attributes_of(op), loc=op.location)
-    return created.results[0]
-
-
 def _feeds_contraction(value: ir.Value) -> bool:
     """Whether a value is read by elementwise ops alone, the last of which a contraction reads.
 
@@ -191,12 +114,11 @@ class ViewMotion:
     """Moves views past the ops of one block, first to last.
 
     An op moves to the shape of the operand that is computed last, if an op of that shape can
-    share the kernel that computes it. The level of a value is the least number of kernels that
-    must finish before its own kernel starts.
+    share the kernel that computes it.
     """
 
     def __init__(self) -> None:
-        self._levels: dict[ir.Value, int] = {}
+        self._levels = KernelLevels()
 
     def visit(self, op: ir.Operation) -> ir.Operation | None:
         """Moves an op to the shape of an operand, and returns the new op; None if it stays.
@@ -208,25 +130,12 @@ class ViewMotion:
             viewed = self._best_viewed(op)
             moved = None if viewed is None else _moved(op, viewed)
         except Declined:
-            self._note(op)
+            self._levels.note(op)
             raise
-        self._note(op if moved is None else moved)
+        self._levels.note(op if moved is None else moved)
         if moved is not None:
             op.erase()
         return moved
-
-    def _note(self, op: ir.Operation) -> None:
-        """Records the level of an op's results."""
-        level = max((self._level_after(op, value) for value in op.operands), default=_NO_LEVEL)
-        if is_compute(op):
-            level = max(level, 0)
-        for value in op.results:
-            self._levels[value] = level
-
-    def _level_after(self, op: ir.Operation, value: ir.Value) -> int:
-        level = self._levels.get(_base(value), _NO_LEVEL)
-        is_barrier = level != _NO_LEVEL and is_compute(op) and not _joins(op, value)
-        return level + is_barrier
 
     def _best_viewed(self, op: ir.Operation) -> _Viewed | None:
         """Returns the operand in whose shape to compute an op; None to keep its own shape."""
@@ -238,11 +147,11 @@ class ViewMotion:
         shape = shape_of(op.results[0])
         fitting = [one for one in found if one.window.shape == shape]
         best = max(fitting, key=lambda one: one.level, default=None)
-        own = (self._levels.get(value, _NO_LEVEL) for value in op.operands if _joins(op, value))
-        if best is None or best.level <= max(own, default=_NO_LEVEL):
+        own = (self._levels.of(value) for value in op.operands if joins(op, value))
+        if best is None or best.level <= max(own, default=NO_LEVEL):
             return None
         # An op cannot join the kernel of one operand if another operand is computed later.
-        last = max(self._levels.get(_base(value), _NO_LEVEL) for value in op.operands)
+        last = max(map(self._levels.of, op.operands))
         return best if best.level == last else None
 
     def _reduced(self, op: ir.Operation) -> _Viewed | None:
@@ -256,34 +165,14 @@ class ViewMotion:
         return viewed if fits else None
 
     def _viewed(self, value: ir.Value) -> _Viewed | None:
-        base = _base(value)
+        base = base_of(value)
         owner = defining_op(base)
         if base == value or owner is None or not is_compute(owner):
             return None
         _, view = window(value)
         if view.storage_order(shape_of(base)) is None:
             return None
-        return _Viewed(base, view, self._levels[base])
-
-
-def _base(value: ir.Value) -> ir.Value:
-    """Returns the base of a view, or the value itself."""
-    owner = defining_op(value)
-    return value if owner is None or owner.name != hipdnn.ViewOp.OP_NAME else owner.operands[0]
-
-
-def _joins(op: ir.Operation, value: ir.Value) -> bool:
-    """Whether the shape of an op lets it share the kernel that computes a value."""
-    owner = defining_op(value)
-    if owner is None or not is_compute(owner):
-        return False
-    if op.name in ELEMENTWISE:
-        walked = [owner.results[0]]
-        if owner.name not in ELEMENTWISE:
-            walked += list(owner.operands)[:1]
-        return shape_of(op.results[0]) in map(shape_of, walked)
-    is_walk = op.name in ("hipdnn.layernorm", "hipdnn.rmsnorm", "hipdnn.reduction")
-    return is_walk and owner.name in ELEMENTWISE and op.operands[0] == value
+        return _Viewed(base, view, self._levels.of(base))
 
 
 def _moved(op: ir.Operation, viewed: _Viewed) -> ir.Operation:
@@ -355,31 +244,7 @@ def _viewed_before(value: ir.Value, view: StridedView, shape: Shape) -> _Input:
     before = own.expand(view.shape).before(view, shape)
     if before is None:
         raise Declined("no-strides", "an operand has no strides in the shape of the other one")
-    return base, _narrowed(before)
-
-
-def _narrowed(view: StridedView) -> StridedView:
-    """Returns a window without broadcasts, which operands need not spell out."""
-    if all(step for extent, step in zip(view.shape, view.strides, strict=True) if extent > 1):
-        return view
-    dims = [
-        (1 if step == 0 else extent, step)
-        for extent, step in zip(view.shape, view.strides, strict=True)
-    ]
-    while len(dims) > 1 and dims[0][0] == 1:
-        del dims[0]
-    return StridedView(tuple(n for n, _ in dims), tuple(step for _, step in dims), view.offset)
-
-
-def make_shown(base: ir.Value, view: StridedView, location: ir.Location | None = None) -> ir.Value:
-    """Builds a view of `base`, which is not a view; a splat of its shape if `base` is one."""
-    owner = defining_op(base)
-    if owner is None or not is_splat(base) or view.shape == shape_of(base):
-        return make_window(base, view, location)
-    kind = ir.RankedTensorType.get(view.shape, element_type_of(base))
-    number = ir.DenseElementsAttr(owner.attributes["value"]).get_splat_value()
-    repeated = ir.DenseElementsAttr.get_splat(kind, number)
-    return arith_d.ConstantOp(kind, repeated, loc=location).result
+    return base, narrowed(before)
 
 
 def _readers_windows(

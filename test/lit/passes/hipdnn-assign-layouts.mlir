@@ -267,3 +267,61 @@ func.func @part_of_filters(%x: tensor<1x16x14x14xf16>) -> tensor<1x16x14x13xf16>
   }) {name = "b"} : (tensor<1x16x14x14xf16>, tensor<16x16x1x2xf16>) -> tensor<1x16x14x13xf16>
   return %1 : tensor<1x16x14x13xf16>
 }
+
+// -----
+
+// A product whose rows are the channels of the norm after it is stored transposed, as MLP-Mixer's
+// products along tokens are. The residual, an argument, is read as it is.
+
+// REMARK: result is stored channels last; its readers gain about
+// CHECK-LABEL: func.func @rows_are_channels
+// CHECK:         %[[SUM:.*]] = "hipdnn.graph"(%arg0, %arg1, %arg2)
+// CHECK:         }) {name = "a", result_strides = [array<i64: 1, 64>]}
+// CHECK:         %[[V:.*]] = "hipdnn.view"(%[[SUM]]) {offset = 0 : i64, strides = array<i64: {{[0-9]+}}, 64, 1>} : (tensor<64x9xf16>) -> tensor<1x9x64xf16>
+// CHECK:         "hipdnn.graph"(%[[V]], %{{.*}})
+func.func @rows_are_channels(%x: tensor<64x32xf16>, %w: tensor<32x9xf16>, %r: tensor<64x9xf16>) -> tensor<1x9x64xf16> {
+  %s = arith.constant dense<1.0> : tensor<1x1x64xf16>
+  %0 = "hipdnn.graph"(%x, %w, %r) ({
+  ^bb0(%a: tensor<64x32xf16>, %b: tensor<32x9xf16>, %c: tensor<64x9xf16>):
+    %p = "hipdnn.matmul"(%a, %b) : (tensor<64x32xf16>, tensor<32x9xf16>) -> tensor<64x9xf32>
+    %q = "hipdnn.pointwise"(%c, %p) {mode = "add"} : (tensor<64x9xf16>, tensor<64x9xf32>) -> tensor<64x9xf16>
+    "hipdnn.yield"(%q) : (tensor<64x9xf16>) -> ()
+  }) {name = "a"} : (tensor<64x32xf16>, tensor<32x9xf16>, tensor<64x9xf16>) -> tensor<64x9xf16>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 0, 1, 9>} : (tensor<64x9xf16>) -> tensor<1x9x64xf16>
+  %2 = "hipdnn.graph"(%1, %s) ({
+  ^bb0(%a: tensor<1x9x64xf16>, %b: tensor<1x1x64xf16>):
+    %e = arith.constant dense<1.0e-5> : tensor<1xf32>
+    %n = "hipdnn.layernorm"(%a, %b, %b, %e) {forward_phase = "INFERENCE", normalized_dim_count = 1 : i64} : (tensor<1x9x64xf16>, tensor<1x1x64xf16>, tensor<1x1x64xf16>, tensor<1xf32>) -> tensor<1x9x64xf16>
+    "hipdnn.yield"(%n) : (tensor<1x9x64xf16>) -> ()
+  }) {name = "b"} : (tensor<1x9x64xf16>, tensor<1x1x64xf16>) -> tensor<1x9x64xf16>
+  return %2 : tensor<1x9x64xf16>
+}
+
+// -----
+
+// A factor of the next product is stored as that reads it.
+
+// CHECK-LABEL: func.func @rows_are_multiplied
+// CHECK-NOT:     result_strides
+func.func @rows_are_multiplied(%x: tensor<64x32xf16>, %w: tensor<32x9xf16>) -> (tensor<1x9x64xf16>, tensor<64x64xf16>) {
+  %s = arith.constant dense<1.0> : tensor<1x1x64xf16>
+  %v = arith.constant dense<1.0> : tensor<9x64xf16>
+  %0 = "hipdnn.graph"(%x, %w) ({
+  ^bb0(%a: tensor<64x32xf16>, %b: tensor<32x9xf16>):
+    %p = "hipdnn.matmul"(%a, %b) : (tensor<64x32xf16>, tensor<32x9xf16>) -> tensor<64x9xf16>
+    "hipdnn.yield"(%p) : (tensor<64x9xf16>) -> ()
+  }) {name = "a"} : (tensor<64x32xf16>, tensor<32x9xf16>) -> tensor<64x9xf16>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 0, 1, 9>} : (tensor<64x9xf16>) -> tensor<1x9x64xf16>
+  %2 = "hipdnn.graph"(%1, %s) ({
+  ^bb0(%a: tensor<1x9x64xf16>, %b: tensor<1x1x64xf16>):
+    %e = arith.constant dense<1.0e-5> : tensor<1xf32>
+    %n = "hipdnn.layernorm"(%a, %b, %b, %e) {forward_phase = "INFERENCE", normalized_dim_count = 1 : i64} : (tensor<1x9x64xf16>, tensor<1x1x64xf16>, tensor<1x1x64xf16>, tensor<1xf32>) -> tensor<1x9x64xf16>
+    "hipdnn.yield"(%n) : (tensor<1x9x64xf16>) -> ()
+  }) {name = "b"} : (tensor<1x9x64xf16>, tensor<1x1x64xf16>) -> tensor<1x9x64xf16>
+  %3 = "hipdnn.graph"(%0, %v) ({
+  ^bb0(%a: tensor<64x9xf16>, %b: tensor<9x64xf16>):
+    %p = "hipdnn.matmul"(%a, %b) : (tensor<64x9xf16>, tensor<9x64xf16>) -> tensor<64x64xf16>
+    "hipdnn.yield"(%p) : (tensor<64x64xf16>) -> ()
+  }) {name = "c"} : (tensor<64x9xf16>, tensor<9x64xf16>) -> tensor<64x64xf16>
+  return %2, %3 : tensor<1x9x64xf16>, tensor<64x64xf16>
+}

@@ -264,3 +264,33 @@ func.func @norm_of_other_rows(%x: tensor<2x7x8xf32>, %s: tensor<1x16xf32>) -> te
   %n = "hipdnn.rmsnorm"(%rows, %s, %e) {forward_phase = "INFERENCE"} : (tensor<7x16xf32>, tensor<1x16xf32>, tensor<1xf32>) -> tensor<7x16xf32>
   return %n : tensor<7x16xf32>
 }
+
+// -----
+
+// A sum over parts of the channels: the weights are applied in its shape.
+
+// CHECK-LABEL: func.func @sum_of_parts
+// CHECK:         %[[X:.*]] = "hipdnn.view"(%arg0) {offset = 0 : i64, strides = array<i64: 0, 32, 4, 1>} : (tensor<1x16x4xf32>) -> tensor<1x2x8x4xf32>
+// CHECK:         %[[W:.*]] = "hipdnn.view"(%arg1) {offset = 0 : i64, strides = array<i64: 8, 1, 0>} : (tensor<1x16x1xf32>) -> tensor<2x8x1xf32>
+// CHECK:         %[[P:.*]] = "hipdnn.pointwise"(%[[X]], %[[W]]) {mode = "mul"}
+// CHECK-NEXT:    "hipdnn.reduction"(%[[P]])
+func.func @sum_of_parts(%x: tensor<1x16x4xf32>, %w: tensor<1x16x1xf32>) -> tensor<1x1x8x4xf32> {
+  %0 = "hipdnn.pointwise"(%x, %w) {mode = "mul"} : (tensor<1x16x4xf32>, tensor<1x16x1xf32>) -> tensor<1x16x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 0, 32, 4, 1>} : (tensor<1x16x4xf32>) -> tensor<1x2x8x4xf32>
+  %2 = "hipdnn.reduction"(%1) {mode = "ADD"} : (tensor<1x2x8x4xf32>) -> tensor<1x1x8x4xf32>
+  return %2 : tensor<1x1x8x4xf32>
+}
+
+// -----
+
+// The weights have no strides in the shape of the sum.
+
+// CHECK-LABEL: func.func @sum_of_other_parts
+// CHECK:         "hipdnn.pointwise"({{.*}}) {mode = "mul"} : {{.*}} -> tensor<6x4xf32>
+func.func @sum_of_other_parts(%x: tensor<6x4xf32>, %w: tensor<4x6xf32>) -> tensor<1x8xf32> {
+  %t = "hipdnn.view"(%w) {offset = 0 : i64, strides = array<i64: 1, 6>} : (tensor<4x6xf32>) -> tensor<6x4xf32>
+  %0 = "hipdnn.pointwise"(%x, %t) {mode = "mul"} : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 8, 1>} : (tensor<6x4xf32>) -> tensor<3x8xf32>
+  %2 = "hipdnn.reduction"(%1) {mode = "ADD"} : (tensor<3x8xf32>) -> tensor<1x8xf32>
+  return %2 : tensor<1x8xf32>
+}

@@ -52,8 +52,8 @@ def with_whole_depth(emitter: Emitter, a: Tensor, b: Tensor) -> tuple[Tensor, Te
     rows, depth, columns = *a.shape[-2:], b.shape[-1]
     is_left = _precedes_matrices(a, a.rank - 1, a.rank - 2) and _is_partial(a, rows)
     is_right = _precedes_matrices(b, b.rank - 2, b.rank - 1) and _is_partial(b, columns)
-    if not is_left and not is_right:
-        return a, b
+    if min(rows, columns) == 1 or not (is_left or is_right):
+        return a, b  # products with vectors use no matrix instructions
     more = _depth_to_add(emitter.target, b.element, rows, depth, columns)
     return (
         _padded(emitter, a, a.rank - 1, more, is_apart=is_left),
