@@ -81,6 +81,33 @@ def test_random_products(seed: int) -> None:
 
 
 @requires_emulator
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("seed", range(60))
+def test_random_products_of_half_depth(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """K is an odd multiple of 8, half the depth of other matrix instructions."""
+    draw = np.random.default_rng(seed)
+    batch = [int(one) for one in draw.choice([1, 2, 3], int(draw.integers(1, 3)))]
+    m, n = (int(one) for one in draw.choice([40, 48, 49, 64, 96, 100, 197], 2))
+    k = int(draw.choice([24, 40, 56, 72, 88, 120, 200, 264]))
+    transposed = str(draw.choice(["", "a", "b", "ab"]))
+    element, architecture = str(draw.choice(ELEMENTS[:2])), str(draw.choice(ARCHITECTURES))
+    case = matmul_case(f"{seed}", (*batch, m, k), (*batch, k, n), element, transposed=transposed)
+    formed = formations(monkeypatch)
+    check(with_epilogue(case, draw), architecture)
+    assert len(formed) == 1
+
+
+def formations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Records what dispatches are formed of; twice if they do not compile with changed tiles."""
+    formed: list[Any] = []
+    form = translation._formed_dispatches
+    monkeypatch.setattr(
+        translation, "_formed_dispatches", lambda *each: formed.append(each) or form(*each)
+    )
+    return formed
+
+
+@requires_emulator
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(100))
 def test_random_convolutions(seed: int) -> None:
@@ -159,11 +186,7 @@ def test_random_tiles_compile(seed: int, monkeypatch: pytest.MonkeyPatch) -> Non
         stride=[step, step],
         channels_last=True,
     )
-    formed: list[Any] = []
-    form = translation._formed_dispatches
-    monkeypatch.setattr(
-        translation, "_formed_dispatches", lambda *each: formed.append(each) or form(*each)
-    )
+    formed = formations(monkeypatch)
     compiled(case, str(draw.choice(["gfx942", "gfx950"])))
     assert len(formed) == 1
 
@@ -182,6 +205,7 @@ def test_filters_are_innermost() -> None:
 
 FASTER = {
     "few rows, long sums": (matmul_case("long", (1, 49, 2048), (1, 2048, 512)), "share_sums", 0.5),
+    "half depth": (matmul_case("half", (1, 40, 120), (1, 120, 196), "f16"), "share_sums", 0.7),
     "many parts": (matmul_case("odd", (1, 352, 1056), (1, 1056, 49)), "share_sums", 0.6),
     "joined": (joined_case("qkv", 128, 768, 768, 3, "f32"), "share_sums", 0.7),
     "windows": (

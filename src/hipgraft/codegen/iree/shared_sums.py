@@ -15,7 +15,15 @@ from math import prod
 
 from hipgraft.codegen.chips import find_gpu
 from hipgraft.codegen.iree.compilation_info import lowering_config, translation_info
-from hipgraft.codegen.iree.few_filters import matrix_instruction
+from hipgraft.codegen.iree.deep_instructions import (
+    FEWEST_PARTS,
+    SIDE,
+    WIDE,
+    Instruction,
+    divided,
+    instructions,
+    wide_instructions,
+)
 from hipgraft.codegen.iree.linalg_builders import binary, generic, structured, widened
 from hipgraft.codegen.iree.linalg_loops import tensor
 from hipgraft.codegen.iree.products import LOADS, Factor, Product, read_product
@@ -25,9 +33,6 @@ from hipgraft.ir.builders import defining_op
 
 _CONFIG = "lowering_config"
 _OPTIONS = "prefetch_num_stages = 2, no_reduce_shared_memory_bank_conflicts = false"
-_SIDE = 16
-"""Rows and columns of a matrix instruction's results."""
-
 _FEWEST, _FEWEST_OF_WINDOWS = 7, 2
 """The fewest rows or columns that are worth an instruction: of a product, and of a convolution,
 whose windows would otherwise be copied."""
@@ -35,8 +40,11 @@ whose windows would otherwise be copied."""
 _FEWEST_OF_LONG, _LONG = 3, 3456
 """The same for convolutions of f32 that sum more products than this: two launches save 5 us."""
 
-_FEWEST_PARTS, _MOST_PARTS = 2, 8
-"""The fewest and the most parts of a sum."""
+_MOST_PARTS = 8
+"""The most parts of a sum."""
+
+_MOST_STEPS = 17
+"""The most steps along K that one wavefront takes faster than IREE's: LLVM unrolls these."""
 
 _MOST_TAPS = 9
 """The most elements of a window that an iteration multiplies."""
@@ -52,26 +60,6 @@ _MOST_BYTES = 48 << 10
 
 _LOADED = 4
 """The most elements of a tile that a lane adds at once."""
-
-
-@dataclass(frozen=True)
-class _Instruction:
-    """A matrix instruction for which lanes hold elements along K.
-
-    Attributes:
-        layout: IREE's attribute.
-        depth: extent of K.
-        repeats: instructions whose elements a lane loads at once; they are contiguous.
-    """
-
-    layout: str
-    depth: int
-    repeats: int = 1
-
-    @property
-    def step(self) -> int:
-        """Elements along K for which a lane loads its factors at once."""
-        return self.depth * self.repeats
 
 
 @dataclass(frozen=True)
@@ -106,13 +94,10 @@ def share_sums(function: ir.Operation, op: ir.Operation, target: Target) -> bool
     if found is None:
         return False
     product = found.in_order
-    tile = _tile(product, target) if product.has_contiguous_windows else None
-    depth = product.extents[product.k]
-    divided = tile and _divided(product.element, depth, tile.parts, target)
-    if not tile or not divided:
+    chosen = _chosen(product, target) if product.has_contiguous_windows else None
+    if chosen is None:
         return False
-    instruction, parts = divided
-    tile = replace(tile, parts=parts)
+    instruction, tile = chosen
     with ir.InsertionPoint(op), op.location:
         _rewrite(op, product, instruction, tile, target)
     threads = tile.parts * tile.shares * target.wavefront_size
@@ -130,9 +115,10 @@ def shares_windows(target: Target, element: str, filters: Sequence[int], row: in
         filters: shape of the filters [K, C, window...].
         row: positions of a row of the result.
     """
-    is_filled = filters[0] >= _SIDE and row >= _fewest(element, filters[1], prod(filters[2:]))
-    is_whole = filters[0] % _SIDE == 0 or row % _SIDE == 0 or row > _SIDE
-    return is_filled and is_whole and _divided(element, filters[1], _MOST_PARTS, target) is not None
+    is_filled = filters[0] >= SIDE and row >= _fewest(element, filters[1], prod(filters[2:]))
+    is_whole = filters[0] % SIDE == 0 or row % SIDE == 0 or row > SIDE
+    found = divided(instructions(element, target), filters[1], _MOST_PARTS)
+    return is_filled and is_whole and found is not None
 
 
 def _fewest(element: str, depth: int, taps: int) -> int:
@@ -142,39 +128,27 @@ def _fewest(element: str, depth: int, taps: int) -> int:
     return _FEWEST_OF_LONG if is_long else _FEWEST_OF_WINDOWS
 
 
-def _instructions(element: str, target: Target) -> list[_Instruction]:
-    """Returns the matrix instructions for an element type, the best first."""
-    found = matrix_instruction(element, target)
-    if found is None or not target.is_gfx9:
-        return []
-    name, depth = found
-    if element == "f32":
-        return [_Instruction(f"mma_layout<{name}>", depth, repeats) for repeats in (4, 2)]
-    if depth < _SIDE:  # bf16 of CDNA 1 and 2, whose kernels would spill
-        return []
-    kind, known = element.upper(), [_Instruction(f"mma_layout<{name}>", depth)]
-    if target.name == "gfx950":
-        known.insert(0, _Instruction(f"mma_layout<MFMA_F32_16x16x32_{kind}>", 32))
-    elif element == "f16":
-        known.insert(0, _Instruction("virtual_mma_layout<VMFMA_F32_16x16x32_F16>", 32))
-    return known
+def _chosen(product: Product, target: Target) -> tuple[Instruction, _Tile] | None:
+    """Returns a matrix instruction and the tile to compute with it; None if IREE's is faster."""
+    depth = product.extents[product.k]
+    tile = _tile(product, target)
+    found = tile and divided(instructions(product.element, target), depth, tile.parts)
+    if not found and not product.taps and _fits_wide(product):
+        tile = _Tile(_MOST_PARTS, WIDE, WIDE)
+        wide = wide_instructions(product.element, target)
+        is_short = any(depth <= _MOST_STEPS * one.step for one in wide)
+        found = divided(wide, depth, _MOST_PARTS, 1 if is_short else FEWEST_PARTS)
+    if not tile or not found:
+        return None
+    instruction, parts = found
+    return instruction, replace(tile, parts=parts)
 
 
-def _divided(
-    element: str, depth: int, most: int, target: Target
-) -> tuple[_Instruction, int] | None:
-    """Returns a matrix instruction, and into how many parts, at most `most`, its sums are split.
-
-    More elements that a lane loads at once are worth up to half of the parts.
-    """
-    found = [
-        (one, parts)
-        for one in _instructions(element, target)
-        for parts in range(most, _FEWEST_PARTS - 1, -1)
-        if depth % (parts * one.step) == 0
-    ]
-    enough = [pair for pair in found if 2 * pair[1] >= most]
-    return next(iter(enough or sorted(found, key=lambda pair: -pair[1])), None)
+def _fits_wide(product: Product) -> bool:
+    """Whether results fill a tile of 32x32, and IREE distributes such tiles."""
+    rows, columns = (product.extents[loop] for loop in (product.m, product.n))
+    is_single = WIDE in (rows, columns) and (rows % WIDE or columns % WIDE)
+    return not is_single and _has_room(product, _Tile(_MOST_PARTS, WIDE, WIDE))
 
 
 def _tile(product: Product, target: Target) -> _Tile | None:
@@ -183,11 +157,11 @@ def _tile(product: Product, target: Target) -> _Tile | None:
     large, small = product.workgroups(32, 64), product.workgroups(16, 32)
     parts = 8 if small <= units else 4
     if product.taps:
-        parts = 8 if small <= units // 2 else 4 if small <= units else _FEWEST_PARTS
+        parts = 8 if small <= units // 2 else 4 if small <= units else FEWEST_PARTS
     tiles = [_Tile(parts, 16, 32), _Tile(parts, 32, 16), _Tile(min(parts, 4), 16, 16)]
     if product.taps:
         if small > units and (is_wide or small >= 4 * units):
-            tiles.insert(0, _Tile(4 if is_wide else _FEWEST_PARTS, 32, 32))
+            tiles.insert(0, _Tile(4 if is_wide else FEWEST_PARTS, 32, 32))
     elif large >= 4 * units:
         tiles = [_Tile(2, 32, 64, shares=2), *tiles] if is_wide else []
     elif not is_wide and large >= units // 2:
@@ -207,11 +181,11 @@ def _has_room(product: Product, tile: _Tile) -> bool:
         return False  # IREE does not distribute such tiles
     taps = prod(product.extents[loop] for loop in product.taps)
     fewest = _fewest(product.element, product.extents[product.k], taps)
-    return all(extent >= (side if side > _SIDE else fewest) for extent, side in sides)
+    return all(extent >= (side if side > SIDE else fewest) for extent, side in sides)
 
 
 def _rewrite(
-    op: ir.Operation, product: Product, instruction: _Instruction, tile: _Tile, target: Target
+    op: ir.Operation, product: Product, instruction: Instruction, tile: _Tile, target: Target
 ) -> None:
     """Replaces an op by contractions of the parts of K, and an op that adds their results."""
     results, outer = len(op.results), product.outer
@@ -239,7 +213,7 @@ class _Split:
     """
 
     product: Product
-    instruction: _Instruction
+    instruction: Instruction
     tile: _Tile
 
     @property

@@ -24,9 +24,9 @@ UNMASKED_ROWS = Workaround(
     "batch makes results of its neighbor NaN.",
     effect=Effect.WRONG,
     targets="AMDGPU",
-    remedy="K is padded with zeros; a dispatch of its own pads the matrix that would lose its "
-    "mask. In a convolution with a 1x1 window, K is the number of channels, and a row holds the "
-    "positions of one channel.",
+    remedy="Small products use no matrix instructions. Of others, K is padded with zeros; a "
+    "dispatch of its own pads the matrix that would lose its mask. In a convolution with a 1x1 "
+    "window, K is the number of channels, and a row holds the positions of one channel.",
 )
 
 _VECTOR_BITS = 128
@@ -49,20 +49,33 @@ def with_whole_depth(emitter: Emitter, a: Tensor, b: Tensor) -> tuple[Tensor, Te
         a: left matrices [batch..., M, K].
         b: right matrices [batch..., K, N].
     """
-    rows, depth, columns = *a.shape[-2:], b.shape[-1]
-    is_left = _precedes_matrices(a, a.rank - 1, a.rank - 2) and _is_partial(a, rows)
-    is_right = _precedes_matrices(b, b.rank - 2, b.rank - 1) and _is_partial(b, columns)
-    if min(rows, columns) == 1 or not (is_left or is_right):
-        return a, b  # products with vectors use no matrix instructions
-    more = _depth_to_add(emitter.target, b.element, rows, depth, columns)
+    more = depth_to_pad(emitter.target, a, b)
+    if not more:
+        return a, b
     return (
-        _padded(emitter, a, a.rank - 1, more, is_apart=is_left),
-        _padded(emitter, b, b.rank - 2, more, is_apart=is_right),
+        _padded(emitter, a, a.rank - 1, more, is_apart=_loses_left(a)),
+        _padded(emitter, b, b.rank - 2, more, is_apart=_loses_right(b)),
     )
 
 
+def depth_to_pad(target: Target, a: Tensor, b: Tensor) -> int:
+    """Returns how much `with_whole_depth` adds to K."""
+    rows, depth, columns = *a.shape[-2:], b.shape[-1]
+    if min(rows, columns) == 1 or not (_loses_left(a) or _loses_right(b)):
+        return 0  # products with vectors use no matrix instructions
+    return _depth_to_add(target, b.element, rows, depth, columns)
+
+
+def _loses_left(a: Tensor) -> bool:
+    return _precedes_matrices(a, a.rank - 1, a.rank - 2) and _is_partial(a, a.shape[-2])
+
+
+def _loses_right(b: Tensor) -> bool:
+    return _precedes_matrices(b, b.rank - 2, b.rank - 1) and _is_partial(b, b.shape[-1])
+
+
 def with_whole_channels(
-    emitter: Emitter, x: Tensor, w: Tensor, dim: int, result: Sequence[int], stride: Sequence[int]
+    emitter: Emitter, x: Tensor, w: Tensor, dim: int, more: int
 ) -> tuple[Tensor, Tensor]:
     """Returns a convolution's operands, with channels padded where it would read past them.
 
@@ -71,18 +84,32 @@ def with_whole_channels(
         x: activations [N, C, spatial...] or [N, G, C / G, spatial...], in this order.
         w: filters [K, C, window...] or [G, K / G, C / G, window...].
         dim: the dim of the channels.
-        result: shape of the result [N, K, spatial...] or [N, G, K / G, spatial...].
-        stride: steps of the window, per spatial dim.
+        more: what `channels_to_pad` returned.
     """
-    filters, channels, *window = w.shape[dim - 1 :]
-    positions = math.prod(result[dim + 1 :]) if max(stride) == 1 else result[-1]
-    if max(window) > 1 or math.prod(x.shape[:dim]) == 1 or not _is_partial(x, positions):
-        return x, w
-    more = _depth_to_add(emitter.target, x.element, filters, channels, positions)
     return (
         _padded(emitter, x, dim, more, is_apart=True),
         _padded(emitter, w, dim, more, is_apart=False),
     )
+
+
+def channels_to_pad(
+    target: Target, x: Tensor, w: Tensor, result: Sequence[int], stride: Sequence[int]
+) -> int:
+    """Returns how many channels a convolution must add to each group.
+
+    Args:
+        target: target of the convolution.
+        x: activations [N, C, spatial...].
+        w: filters [K, C / groups, window...].
+        result: shape of the result [N, K, spatial...].
+        stride: steps of the window, per spatial dim.
+    """
+    filters, channels, *window = w.shape
+    groups = x.shape[1] // channels
+    positions = math.prod(result[2:]) if max(stride) == 1 else result[-1]
+    if max(window) > 1 or x.shape[0] * groups == 1 or not _is_partial(x, positions):
+        return 0
+    return _depth_to_add(target, x.element, filters // groups, channels, positions)
 
 
 def _precedes_matrices(value: Tensor, depth: int, other: int) -> bool:

@@ -50,7 +50,7 @@ from hipgraft.codegen.workarounds.image_order import has_swapped_dims
 from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation, with_second_channel
 from hipgraft.codegen.workarounds.single_position import has_single_position
 from hipgraft.codegen.workarounds.single_window import crop_unread
-from hipgraft.codegen.workarounds.unmasked_rows import with_whole_channels
+from hipgraft.codegen.workarounds.unmasked_rows import channels_to_pad, with_whole_channels
 from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode
 from hipgraft.ir.tensors import element_of, shape_of
 
@@ -199,7 +199,11 @@ def _convolved(
     if is_single or has_swapped_dims(x, lowering.target):
         x = emitter.materialized(emitter.in_order(x, first))
     is_last = image_order(x) == last
-    if not depthwise and _fails_as_convolution(lowering.target, x, w, result, is_last):
+    more = channels_to_pad(lowering.target, x, w, result.shape, params.stride)
+    is_misread = more > 0 and max(params.stride) == 1 and not (is_last and groups == 1)
+    if not depthwise and (
+        is_misread or _fails_as_convolution(lowering.target, x, w, result, is_last)
+    ):
         return multiplied(lowering, params, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
     in_tiles = is_tiled_depthwise(params, x, w, result, order, lowering.target)
@@ -212,11 +216,11 @@ def _convolved(
         return _depthwise(emitter, params, x, w, init)
     if groups > 1:
         emitter.late_transposes |= mixes_up_groups(lowering.target)
-        return _grouped(lowering, params, x, in_read_order(emitter, w, range(w.rank)), init)
+        return _grouped(lowering, params, x, in_read_order(emitter, w, range(w.rank)), init, more)
     if order == first and is_tiled(x, w, result, lowering.target):
         return convolve_in_tiles(emitter, params, x, w, init)
     if order == first:
-        x, w = with_whole_channels(emitter, x, w, 1, result.shape, params.stride)
+        x, w = with_whole_channels(emitter, x, w, 1, more)
     name, filter_order = (_CHANNELS_LAST if order == last else _CHANNELS_FIRST)[x.rank - 2]
     operands = [x, in_read_order(emitter, w, filter_order)]
     return emitter.named("conv", name, operands, init, params.text)
@@ -256,8 +260,10 @@ def _depthwise(emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, init:
     return emitter.named("conv", name, [x, taps], init, params.text)
 
 
-def _grouped(lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
-    """Splits channels into [groups, channels]; 1-D becomes 2-D of height 1."""
+def _grouped(
+    lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, init: Tensor, channels: int
+) -> Tensor:
+    """Splits channels into [groups, channels], and pads these; 1-D becomes 2-D of height 1."""
     emitter = lowering.emitter
     groups = x.shape[1] // w.shape[1]
     split_x = (x.shape[0], groups, w.shape[1], *x.shape[2:])
@@ -267,7 +273,7 @@ def _grouped(lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, init:
         emitter.reshape(value, shape)
         for value, shape in ((x, split_x), (w, split_w), (init, split_y))
     )
-    x, w = with_whole_channels(emitter, x, w, 2, split_y, params.stride)
+    x, w = with_whole_channels(emitter, x, w, 2, channels)
     more = group_filters_to_add(lowering.target, x.element, split_w[1])
     if more:
         w = resized(emitter, w, 1, more)

@@ -40,7 +40,8 @@ def multiplied(
     w = emitter.split_dim(emitter.reshape(emitter.logical(w), (filters, depth)), 0, groups)
     shape = (images, groups, filters // groups, positions)
     y = multiply_whole(lowering, w.with_unit_dim(0), x, shape, result.element)
-    return emitter.reshape(emitter.reshape(y, (images, filters, positions)), result.shape)
+    y = emitter.reshape(y, (*shape[:3], *result.shape[2:]))
+    return emitter.reshape(y, result.shape)  # IREE fuses the next op if groups are joined last
 
 
 def is_whole_image(params: ConvParams, x: Tensor, w: Tensor) -> bool:

@@ -34,7 +34,7 @@ from hipgraft.codegen.workarounds.batched_rows import (
 )
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
 from hipgraft.codegen.workarounds.few_rows import SPARSE_ROWS, TILE_ROWS, rows_to_add
-from hipgraft.codegen.workarounds.unmasked_rows import with_whole_depth
+from hipgraft.codegen.workarounds.unmasked_rows import depth_to_pad, with_whole_depth
 from hipgraft.dialects.hipdnn import MatmulOp
 from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.tensors import element_of, shape_of
@@ -42,6 +42,9 @@ from hipgraft.ir.tensors import element_of, shape_of
 # From this number of rows and columns on, elements are widened in a separate dispatch, because
 # many tiles read each of them.
 _MANY_TILES = 256
+
+# With at most this many products, matrix instructions save less than a factor's padded copy takes.
+_FEW_PRODUCTS = 1 << 28
 
 # With at most this many results IREE 3.13.0 splits K down to single products, whose sums cost up to
 # a hundred times the product, so the reduction is kept whole. Products of few rows of 16-bit
@@ -190,10 +193,10 @@ def multiply(
         last = (*batch_of(b, shape), rank - 1)
         dims = (*(dim for dim in wanted if dim not in last), *last)
     a, b = (_squeeze(emitter, value, batch) for value in (a, b))
-    if batch:
-        a, b = with_whole_depth(emitter, a, b)
     stored = tuple(kept.index(dim) for dim in dims)
     form = Tensor("", tuple(shape[dim] for dim in kept), accumulator, stored)
+    if batch and not _scalar_tiles(emitter.target, a, b, form):
+        a, b = with_whole_depth(emitter, a, b)
     product = _contract(emitter, a, b, emitter.filled(form, 0))
     product = replace(product, shape=tuple(shape), dims=dims)
     if dims == wanted:
@@ -296,7 +299,8 @@ def _in_line(shape: Sequence[int]) -> list[int]:
 def _scalar_tiles(target: Target, a: Tensor, b: Tensor, init: Tensor) -> list[Loop]:
     """Returns the loops of a product without matrix instructions; empty if IREE tiles it better."""
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
-    if not lacks_matrix_instructions(target, a.element) or rows < FEWEST_ROWS:
+    is_copied = math.prod(init.shape) * depth <= _FEW_PRODUCTS and depth_to_pad(target, a, b) > 0
+    if not (is_copied or lacks_matrix_instructions(target, a.element)) or rows < FEWEST_ROWS:
         return []
     batch = [Loop(f"b{dim}", extent) for dim, extent in enumerate(init.shape[:-2])]
     return product_loops(target, batch, (rows, columns, depth), by_columns=is_by_columns(b))
