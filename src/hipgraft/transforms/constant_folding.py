@@ -13,10 +13,15 @@ from hipgraft.codegen.target import Target
 from hipgraft.ir.bindings import func_d, ir
 from hipgraft.ir.diagnostics import CodegenError
 from hipgraft.ir.element_types import byte_size
-from hipgraft.ir.resources import elements_of, inline_elements
+from hipgraft.ir.resources import constant_bytes, elements_of, inline_elements
 from hipgraft.runtime.devices.cpu import CpuDevice
 from hipgraft.runtime.devices.protocols import TypedMemory
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type
+
+_LITERAL = "torch.vtensor.literal"
+
+_LONGEST = 1 << 12
+"""Bytes of the largest literal in a program's text."""
 
 
 def evaluate(ops: Sequence[ir.Operation], values: Sequence[ir.Value]) -> list[ir.Attribute]:
@@ -30,15 +35,14 @@ def evaluate(ops: Sequence[ir.Operation], values: Sequence[ir.Value]) -> list[ir
         CodegenError: the ops do not compile for the CPU.
     """
     kinds = [builtin_tensor_type(value.type) for value in values]
-    text = _program(ops, values, kinds)
+    large = [op for op in ops if op.name == _LITERAL and _is_large(op)]
+    text = _program(ops, large, values, kinds)
     kernel = compile_text(text, Target.parse("cpu"))
     device = CpuDevice()
-    tensors = [
-        TypedMemory(device.allocate(_nbytes(kind)), tuple(kind.shape), str(kind.element_type))
-        for kind in kinds
-    ]
     try:
-        device.call(device.load_module(kernel.objects[0]), [], tensors)
+        inputs = [_written(device, op) for op in large]
+        tensors = [_allocated(device, kind) for kind in kinds]
+        device.call(device.load_module(kernel.objects[0]), inputs, tensors)
         # Equal tensors share one attribute, so that their resource is stored once.
         made: dict[tuple[ir.Type, bytes], ir.Attribute] = {}
         keys = [
@@ -53,6 +57,22 @@ def evaluate(ops: Sequence[ir.Operation], values: Sequence[ir.Value]) -> list[ir
         device.close()
 
 
+def _is_large(literal: ir.Operation) -> bool:
+    """Whether a literal is an argument of the program, because its text would be long."""
+    return _nbytes(builtin_tensor_type(literal.results[0].type)) > _LONGEST
+
+
+def _allocated(device: CpuDevice, kind: ir.RankedTensorType) -> TypedMemory:
+    address = device.allocate(_nbytes(kind))
+    return TypedMemory(address, tuple(kind.shape), str(kind.element_type))
+
+
+def _written(device: CpuDevice, literal: ir.Operation) -> TypedMemory:
+    memory = _allocated(device, builtin_tensor_type(literal.results[0].type))
+    device.copy_to_device(memory.address, constant_bytes(literal))
+    return memory
+
+
 def _nbytes(kind: ir.RankedTensorType) -> int:
     size = byte_size(tuple(kind.shape), kind.element_type)
     if size is None:
@@ -61,17 +81,32 @@ def _nbytes(kind: ir.RankedTensorType) -> int:
 
 
 def _program(
-    ops: Sequence[ir.Operation], values: Sequence[ir.Value], kinds: Sequence[ir.RankedTensorType]
+    ops: Sequence[ir.Operation],
+    large: Sequence[ir.Operation],
+    values: Sequence[ir.Value],
+    kinds: Sequence[ir.RankedTensorType],
 ) -> str:
-    """Builds a module whose `main` computes `values` and returns builtin tensors."""
+    """Builds a module whose `main` computes `values` and returns builtin tensors.
+
+    Its arguments are the `large` literals.
+    """
     location = ir.Location.unknown()
     module = ir.Module.create(location)
+    literals = [op.results[0] for op in large]
+    passed = [builtin_tensor_type(value.type) for value in literals]
     with ir.InsertionPoint(module.body):
-        function = func_d.FuncOp("main", ir.FunctionType.get([], list(kinds)), loc=location)
+        function = func_d.FuncOp("main", ir.FunctionType.get(passed, list(kinds)), loc=location)
     entry = function.add_entry_block()
     copies: dict[ir.Value, ir.Value] = {}
     with ir.InsertionPoint(entry):
-        for op in ops:
+        for literal, argument in zip(literals, entry.arguments, strict=True):
+            copies[literal] = ir.Operation.create(
+                "torch_c.from_builtin_tensor",
+                results=[literal.type],
+                operands=[argument],
+                loc=location,
+            ).results[0]
+        for op in [op for op in ops if op.results[0] not in copies]:
             clone = op.clone().operation
             for index, operand in enumerate(op.operands):
                 clone.operands[index] = copies[operand]

@@ -18,14 +18,21 @@ func.func @weight(%x: !torch.vtensor<[4,2],f32>) -> !torch.vtensor<[4,3],f32> {
 
 // -----
 
-// Nothing larger than the limit is read or made.
+// A tensor over the limit is stored if it is no larger than what it is computed from, and others are
+// computed from it.
 
 // SMALL-LABEL: func.func @large
-// SMALL:         torch.aten.neg
-func.func @large() -> !torch.vtensor<[8],f32> {
+// SMALL-NOT:     torch.aten.neg
+// SMALL:         %[[W:.*]] = torch.vtensor.literal(dense<[-0.000000e+00, -1.000000e+00, {{.*}}]> : tensor<8xf32>)
+// SMALL:         torch.prim.ListConstruct %[[W]], %[[W]]
+// SMALL:         torch.aten.cat
+func.func @large() -> !torch.vtensor<[16],f32> {
+  %int0 = torch.constant.int 0
   %w = torch.vtensor.literal(dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]> : tensor<8xf32>) : !torch.vtensor<[8],f32>
-  %y = torch.aten.neg %w : !torch.vtensor<[8],f32> -> !torch.vtensor<[8],f32>
-  return %y : !torch.vtensor<[8],f32>
+  %n = torch.aten.neg %w : !torch.vtensor<[8],f32> -> !torch.vtensor<[8],f32>
+  %l = torch.prim.ListConstruct %n, %n : (!torch.vtensor<[8],f32>, !torch.vtensor<[8],f32>) -> !torch.list<vtensor>
+  %y = torch.aten.cat %l, %int0 : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[16],f32>
+  return %y : !torch.vtensor<[16],f32>
 }
 
 // -----
