@@ -167,8 +167,7 @@ class LayoutCosts:
         time = self._model.time(program, kept)
         copied = _Cost(image, 0.0, time.launch + 2 * time.memory)
         x, w = (shape_of(value) for value in anchor.operands)
-        # Images of one spatial dim stay; IREE has grouped convolutions for channels first only.
-        if len(x) < _IMAGE_RANK or x[1] != w[1]:
+        if x[1] != w[1]:  # IREE has grouped convolutions for channels first only
             return copied
         weights = read.get(anchor.operands[1])
         is_window = prod(w[2:]) > 1
