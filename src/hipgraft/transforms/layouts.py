@@ -199,7 +199,9 @@ class LayoutCosts:
             and (image is None or window(value)[0] != image.value)
         ]
         for other in tensors[1:]:
-            seconds = self._seconds(other)
+            # IREE writes results of different orders by kernels of their own.
+            is_apart = other in graph.outputs and tensors[0] in graph.outputs
+            seconds = self._copy(other) if is_apart else self._seconds(other)
             chosen = [value for value in (tensors[0], other) if value in free]
             if len(chosen) == 2:
                 cut.relate(chosen[0], chosen[1], seconds)

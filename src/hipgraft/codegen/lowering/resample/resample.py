@@ -57,12 +57,14 @@ def lower_resample_fwd(op: ResampleFwdOp, lowering: Lowering) -> Sequence[Tensor
 def _reads_at_edges(op: ResampleFwdOp, window: Window) -> bool:
     """Whether an element at the edge may replace the padding next to it.
 
-    This does not change a maximum if each window contains the element at the edge.
+    This does not change a maximum if each window contains the element at the edge. A maximum that
+    several ops read is a reduction instead, with which IREE fuses them.
     """
     pads = zip(window.before, window.after, window.size, strict=True)
     reached = all(max(before, after) < size for before, after, size in pads)
     is_padded = max(*window.before, *window.after) > 0
     is_plain = op.resample_mode is ResampleMode.MAXPOOL and op.index is None
+    is_plain &= len(list(op.y.uses)) == 1
     lowest = op.padding_mode in (PaddingMode.NEG_INF_PAD, PaddingMode.EDGE_VAL_PAD)
     return is_plain and lowest and is_padded and reached and math.prod(window.size) <= _READS
 
