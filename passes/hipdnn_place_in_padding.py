@@ -18,10 +18,11 @@ from hipgraft.transforms.padded_storage import check_padding, padded_image, stor
 class HipdnnPlaceInPaddingPass(Pass):
     """Stores results inside the padding of the convolutions that read them.
 
-    On CDNA, a convolution without padding takes about half the time: matrix instructions read its
-    windows directly, and their sums are split over wavefronts. So a graph that computes an image
-    with channels last stores it inside a border of zeros, which its kernel writes as well. The
-    convolution then reads the image with its border; other graphs read what is inside.
+    On CDNA, a dense convolution without padding takes about half the time if channels are last:
+    matrix instructions read its windows directly, and their sums are split over wavefronts. A
+    depthwise convolution with a large window, channels first, would copy its image to pad it. So a
+    graph that computes such an image stores it inside a border of zeros, which its kernel writes as
+    well. The convolution then reads the image with its border; other graphs read what is inside.
 
     Before:
         ```mlir

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulator import requires_emulator
-from lowering_cases import Case, Results, tensor_type
+from lowering_cases import Case, Results
 from op_cases import op_case, uniform
 from oracle.resample import Resampling
-from test_blocks import check, compiled
 
 from hipgraft.dialects import hipdnn
 
@@ -159,23 +157,3 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_resample(case: Case, results: Results) -> None:
     case.check(results[case.name])
-
-
-@requires_emulator
-def test_a_maximum_that_is_read_twice_takes_one_kernel() -> None:
-    x = random.standard_normal((1, 5, 9, 9)).astype(np.float32)
-    pads = [(0, 0), (0, 0), (1, 1), (1, 1)]
-    rows = np.lib.stride_tricks.sliding_window_view(
-        np.pad(x, pads, constant_values=-np.inf), (3, 3), (2, 3)
-    )[:, :, ::2, ::2]
-    largest = rows.max((-1, -2))
-    windows = attributes(window((3, 3), (2, 2), (1, 1), (1, 1)), "MAXPOOL", "NEG_INF_PAD")
-
-    def build(x: Any) -> Any:
-        form = tensor_type(largest.shape, "f32")
-        y = hipdnn.resample_fwd(x, result_type=form, **windows)
-        return [y, hipdnn.pointwise(y, mode="relu_fwd", result_type=form)]
-
-    case = Case("twice", [x], build, [largest, np.maximum(largest, 0)], ["f32", "f32"], 0, 0)
-    assert len(compiled(case, "gfx942").dispatches) == 1
-    check(case, "gfx942")

@@ -31,6 +31,8 @@ class Value:
 class Network:
     """A network of convolutions, norms and concatenations that read any earlier results."""
 
+    kinds = ("conv", "conv", "conv", "add", "pool", "norm", "join")
+
     def __init__(self, seed: int):
         self.draw = np.random.default_rng(seed)
         self.dtype, self.element = TYPES[str(self.draw.choice([*TYPES]))]
@@ -57,7 +59,7 @@ class Network:
         """Adds an op with another result."""
         back = min(int(self.draw.geometric(0.8)), len(self.values))
         value = self.values[-back]
-        kind = str(self.draw.choice(["conv", "conv", "conv", "add", "pool", "norm", "join"]))
+        kind = str(self.draw.choice(self.kinds))
         self.values.append(getattr(self, f"_{kind}")(value))
 
     def _add(self, value: Value) -> Value:
@@ -106,6 +108,22 @@ class Network:
         )
         return self._norm(made) if self.draw.random() < 0.7 else made
 
+    def _depthwise(self, value: Value) -> Value:
+        window, step = int(self.draw.choice([3, 5, 5, 7])), int(self.draw.choice([1, 1, 2]))
+        reach = window // 2
+        filters = self._numbers((value.channels, 1, window, window), 0.6 / window)
+        made = self._op(
+            "Conv",
+            value.name,
+            self._constant(filters),
+            kernel_shape=[window, window],
+            pads=[reach] * 4,
+            strides=[step, step],
+            group=value.channels,
+        )
+        made = self._op("Relu", made) if self.draw.random() < 0.7 else made
+        return Value(made, value.channels, (value.side - 1) // step + 1)
+
     def _conv(self, value: Value) -> Value:
         window, step = int(self.draw.choice([1, 3, 3, 5])), int(self.draw.choice([1, 1, 2]))
         spread, filters = int(self.draw.choice([1, 1, 2])), int(self.draw.choice([32, 48, 64]))
@@ -150,10 +168,22 @@ class Network:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_networks(seed: int, tmp_path: Path) -> None:
+    check(Network(seed), tmp_path / "network.onnx")
+
+
+@requires_emulator
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_depthwise_networks(seed: int, tmp_path: Path) -> None:
     network = Network(seed)
+    network.kinds = ("depthwise", "depthwise", "conv", "add", "pool")
+    check(network, tmp_path / "network.onnx")
+
+
+def check(network: Network, path: Path) -> None:
     for _ in range(6):
         network.grow()
-    path = network.write(tmp_path / "network.onnx")
+    network.write(path)
     architecture = str(network.draw.choice(["gfx942", "gfx950"]))
     program = hipgraft.compile(path, architecture)
     found = program.run([network.x], f"emulator:{architecture}")

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from math import prod
 
 from hipgraft.codegen.iree.shared_sums import shares_windows
+from hipgraft.codegen.lowering.conv.geometry import ConvParams
+from hipgraft.codegen.lowering.conv.scalar import is_tiled_depthwise
+from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import PaddingMode, ResampleMode
@@ -14,7 +17,7 @@ from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_of, element_type_of, shape_of
-from hipgraft.transforms.filter_storage import convolution_of
+from hipgraft.transforms.filter_storage import convolution_of, is_depthwise
 from hipgraft.transforms.layout_orders import channels_last, is_grouped, is_last
 from hipgraft.transforms.layouts import ELEMENTWISE, container_of, engine_of
 from hipgraft.transforms.outlining import set_operand_layouts
@@ -32,12 +35,14 @@ class PaddedImage:
         shape: its shape [N, C, spatial...] as convolutions see it.
         before: zeros before it, per spatial dim.
         after: zeros after it, per spatial dim.
+        is_last: whether its channels are stored last.
     """
 
     value: ir.Value
     shape: tuple[int, ...]
     before: tuple[int, ...]
     after: tuple[int, ...]
+    is_last: bool
 
     @property
     def channels(self) -> int:
@@ -48,7 +53,12 @@ class PaddedImage:
     def padded(self) -> StridedView:
         """The window on the result with its border, as convolutions see it."""
         spatial = zip(self.before, self.shape[2:], self.after, strict=True)
-        return channels_last((*self.shape[:2], *map(sum, spatial)))
+        shape = (*self.shape[:2], *map(sum, spatial))
+        return channels_last(shape) if self.is_last else StridedView.of_shape(shape)
+
+    def is_whole(self, view: StridedView) -> bool:
+        """Returns whether a window shows all of the result without its border, as it is stored."""
+        return view.shape == self.shape and (is_last(view) if self.is_last else view.is_row_major)
 
     @property
     def inside(self) -> StridedView:
@@ -71,42 +81,79 @@ def padded_image(graph: hipdnn.GraphOp, target: Target) -> PaddedImage | None:
     if convolution.x not in read or convolution.w not in read:
         return None
     base, view = window(read[convolution.x])
-    _, filters = window(read[convolution.w])
     before, after = tuple(convolution.pre_padding), tuple(convolution.post_padding)
-    is_padded = any((*before, *after)) and min(*before, *after) >= 0
-    is_alike = view.shape == shape_of(base) or is_grouped(shape_of(base), view.shape)
-    is_whole = is_alike and is_last(view)
-    if not is_padded or not is_whole or not is_last(filters):
-        return None
-    y = shape_of(convolution.y)
-    is_dense = view.shape[1] == filters.shape[1] and prod(filters.shape[2:]) > 1
-    if not is_dense or not shares_windows(target, element_of(base), filters.shape, y[-1]):
-        return None
     owner = defining_op(base)
     is_computed = owner is not None and owner.name in _WRITERS
-    return PaddedImage(base, view.shape, before, after) if is_computed else None
+    if not is_computed or not any((*before, *after)) or min(*before, *after) < 0:
+        return None
+    _, filters = window(read[convolution.w])
+    is_deep = not is_depthwise(anchor)
+    image = PaddedImage(base, view.shape, before, after, is_last=is_deep)
+    is_alike = view.shape == shape_of(base) or (is_deep and is_grouped(shape_of(base), view.shape))
+    if not is_alike or not image.is_whole(view) or view.offset:
+        return None
+    gains = _shares_sums(convolution, filters, target) if is_deep else _is_tiled(graph, target)
+    return image if gains else None
+
+
+def _shares_sums(convolution: hipdnn.ConvFpropOp, filters: StridedView, target: Target) -> bool:
+    """Whether wavefronts share the sums of a dense convolution without padding."""
+    x, y = shape_of(convolution.x), shape_of(convolution.y)
+    if x[1] != filters.shape[1] or prod(filters.shape[2:]) == 1 or not is_last(filters):
+        return False
+    return shares_windows(target, element_of(convolution.x), filters.shape, y[-1])
+
+
+def _is_tiled(graph: hipdnn.GraphOp, target: Target) -> bool:
+    """Whether a depthwise convolution would copy its image, to compute adjacent results."""
+    anchor = convolution_of(graph)
+    assert anchor is not None
+    convolution = hipdnn.ConvFpropOp(anchor)
+    y = shape_of(convolution.y)
+    pairs = zip(graph.outputs, graph.result_strides or [None] * len(graph.outputs), strict=True)
+    if any(strides is not None for value, strides in pairs if shape_of(value) == y):
+        return False
+    x, w, result = (
+        Tensor.logical("", shape_of(value), element_of(value))
+        for value in (convolution.x, convolution.w, convolution.y)
+    )
+    order = range(result.rank)
+    return is_tiled_depthwise(ConvParams.of(convolution), x, w, result, order, target)
 
 
 def check_padding(image: PaddedImage) -> None:
     """Checks that all graphs that read a result can do so if it lies inside a border.
 
     Raises:
-        Declined: they cannot, or the result is not stored channels last.
+        Declined: they cannot, or the result is stored in another order than they read.
     """
     graph = container_of(image.value)
-    stored = channels_last(shape_of(image.value), image.channels)
+    stored = channels_last(shape_of(image.value), image.channels) if image.is_last else None
     index = ir.OpResult(image.value).result_number
     if engine_of(graph) != "iree":
         raise Declined("padding", f"engine '{engine_of(graph)}' writes it")
-    if (graph.result_strides or [None] * (index + 1))[index] != list(stored.strides):
-        raise Declined("padding", "its image is not stored channels last")
-    for op in readers(image.value):
-        is_view = op.name == hipdnn.ViewOp.OP_NAME
-        view = window(op.results[0])[1] if is_view else None
-        if view is None or view.shape != image.shape or not is_last(view):
-            raise Declined("padding", f"'{op.name}' op reads its image in another order")
-        for reader in readers(op.results[0]):
-            _check_reader(reader, op.results[0], image)
+    strides = (graph.result_strides or [None] * (index + 1))[index]
+    if strides != (stored and list(stored.strides)):
+        order = "last" if image.is_last else "first"
+        raise Declined("padding", f"its image is not stored channels {order}")
+    for value in _shown(image):
+        if not image.is_whole(window(value)[1]):
+            name = _reading(value)[0].name if value == image.value else hipdnn.ViewOp.OP_NAME
+            raise Declined("padding", f"'{name}' op reads its image in another order")
+        for reader in _reading(value):
+            _check_reader(reader, value, image)
+
+
+def _reading(value: ir.Value) -> list[ir.Operation]:
+    """Returns the ops that read a value without a view."""
+    return [op for op in readers(value) if op.name != hipdnn.ViewOp.OP_NAME]
+
+
+def _shown(image: PaddedImage) -> list[ir.Value]:
+    """Returns the views of a result, and the result itself if it is read without one."""
+    views = [op for op in readers(image.value) if op.name == hipdnn.ViewOp.OP_NAME]
+    whole = [image.value] if _reading(image.value) else []
+    return [*(op.results[0] for op in views), *whole]
 
 
 def _check_reader(reader: ir.Operation, value: ir.Value, image: PaddedImage) -> None:
@@ -144,16 +191,17 @@ def _is_padded_by(op: ir.Operation, argument: ir.Value, image: PaddedImage) -> b
 
 def store_padded(image: PaddedImage) -> None:
     """Lets a graph store its result inside a border of zeros, and its readers read that."""
+    shown = _shown(image)
     _add_border(image)
-    for view in readers(image.value):
-        old = view.results[0]
-        for reader in readers(old):
+    for old in shown:
+        for reader in _reading(old):
             _read_padded(hipdnn.GraphOp(reader), old, image)
-        view.erase()
+        if old != image.value:
+            ir.OpResult(old).owner.erase()
 
 
 def _add_border(image: PaddedImage) -> None:
-    """Pads a result of a graph, which it stores channels last."""
+    """Pads a result of a graph."""
     graph = container_of(image.value)
     index = ir.OpResult(image.value).result_number
     terminator = list(graph.body.operations)[-1].operation
@@ -171,6 +219,8 @@ def _add_border(image: PaddedImage) -> None:
         )
     terminator.operands[index] = bordered
     image.value.set_type(bordered.type)
+    if not image.is_last:
+        return
     layouts = list(graph.result_strides or [None] * len(graph.outputs))
     layouts[index] = list(channels_last(shape_of(image.value), image.channels).strides)
     graph.result_strides = layouts

@@ -101,3 +101,37 @@ func.func @groups_of_channels(%x: tensor<1x4x8x14x14xf16>) -> tensor<1x32x14x14x
   }) {arg_strides = [array<i64: 1, 1, 448, 32>, array<i64: 288, 1, 96, 32>], name = "b"} : (tensor<1x32x14x14xf16>, tensor<32x32x3x3xf16>) -> tensor<1x32x14x14xf16>
   return %2 : tensor<1x32x14x14xf16>
 }
+
+// -----
+
+// A depthwise convolution that reads each element more than nine times: channels come first, and no
+// view shows the image. Another op reads what is inside.
+
+// CHECK-LABEL: func.func @depthwise
+// RDNA-LABEL:  func.func @depthwise
+// RDNA:        resample_fwd
+// CHECK:         %[[X:.*]] = "hipdnn.graph"(%arg0)
+// CHECK:           "hipdnn.resample_fwd"(%{{.*}}) {{.*}} -> tensor<1x24x32x32xf16>
+// CHECK:         }) {name = "a"} : (tensor<1x24x28x28xf16>) -> tensor<1x24x32x32xf16>
+// CHECK:         "hipdnn.graph"(%[[X]], %arg1)
+// CHECK:           "hipdnn.conv_fprop"({{.*}}) {dilation = array<i64: 1, 1>, post_padding = array<i64: 0, 0>, pre_padding = array<i64: 0, 0>
+// CHECK:         %[[INSIDE:.*]] = "hipdnn.view"(%[[X]]) {offset = 66 : i64, strides = array<i64: 24576, 1024, 32, 1>} : (tensor<1x24x32x32xf16>) -> tensor<1x24x28x28xf16>
+// CHECK:         "hipdnn.graph"(%[[INSIDE]])
+func.func @depthwise(%x: tensor<1x24x28x28xf16>, %w: tensor<24x1x5x5xf16>) -> (tensor<1x24x28x28xf16>, tensor<1x24x28x28xf16>) {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x24x28x28xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x24x28x28xf16>) -> tensor<1x24x28x28xf16>
+    "hipdnn.yield"(%r) : (tensor<1x24x28x28xf16>) -> ()
+  }) {name = "a"} : (tensor<1x24x28x28xf16>) -> tensor<1x24x28x28xf16>
+  %1 = "hipdnn.graph"(%0, %w) ({
+  ^bb0(%a: tensor<1x24x28x28xf16>, %b: tensor<24x1x5x5xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 2, 2>, post_padding = array<i64: 2, 2>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x24x28x28xf16>, tensor<24x1x5x5xf16>) -> tensor<1x24x28x28xf16>
+    "hipdnn.yield"(%r) : (tensor<1x24x28x28xf16>) -> ()
+  }) {name = "b"} : (tensor<1x24x28x28xf16>, tensor<24x1x5x5xf16>) -> tensor<1x24x28x28xf16>
+  %2 = "hipdnn.graph"(%0) ({
+  ^bb0(%a: tensor<1x24x28x28xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "neg"} : (tensor<1x24x28x28xf16>) -> tensor<1x24x28x28xf16>
+    "hipdnn.yield"(%r) : (tensor<1x24x28x28xf16>) -> ()
+  }) {name = "c"} : (tensor<1x24x28x28xf16>) -> tensor<1x24x28x28xf16>
+  return %1, %2 : tensor<1x24x28x28xf16>, tensor<1x24x28x28xf16>
+}

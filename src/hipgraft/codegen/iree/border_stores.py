@@ -72,7 +72,7 @@ def move_stores(function: ir.Operation, argument: int, step: Dispatch, border: B
         border: the border to write around the tensor.
 
     Raises:
-        Declined: an address is not understood, or a store may cross the end of a row.
+        Declined: an address is not understood, or a masked store may cross the end of a row.
     """
     pointer = function.regions[0].blocks[0].arguments[argument]
     for store in list(_stores(pointer, [], border)):
@@ -116,22 +116,52 @@ def _stores(pointer: ir.Value, steps: list[ir.Operation], border: Border) -> Ite
 
 
 def _move(store: _Store, border: Border) -> None:
-    """Moves a store to the place of its elements inside the border."""
-    i32, i8 = (ir.IntegerType.get_signless(width) for width in (32, 8))
+    """Moves a store to the place of its elements inside the border.
+
+    A store that may cross the end of a row becomes several that do not.
+    """
+    i32, i64 = (ir.IntegerType.get_signless(width) for width in (32, 64))
     nbytes = _nbytes(store.operation.operands[0].type)
-    if border.row % nbytes or gcd(*map(_least_step, store.steps), nbytes) % nbytes:
-        raise Declined("border", "a store may cross the end of a row")
+    size = gcd(border.row, *map(_least_step, store.steps), nbytes)
     inner = constant(0, i32)
     for step in store.steps:
         inner = emit("llvm.add", i32, inner, _added_bytes(step, i32))
-    store.operation.operands[1] = emit(
+    if size == nbytes:
+        store.operation.operands[1] = _address(store, inner, border)
+        return
+    if store.operation.name != "llvm.store" or size < border.width or size % border.width:
+        raise Declined("border", "a store may cross the end of a row")
+    count = size // border.width
+    for first in range(0, nbytes // border.width, count):
+        offset = emit("llvm.add", i32, inner, constant(first * border.width, i32))
+        part = _elements(store.operation.operands[0], first, count)
+        place = _address(store, offset, border)
+        made = ir.Operation.create("llvm.store", operands=[part, place])
+        made.attributes["alignment"] = ir.IntegerAttr.get(i64, size & -size)
+    store.operation.erase()
+
+
+def _address(store: _Store, inner: ir.Value, border: Border) -> ir.Value:
+    """Returns the address inside the border of an offset without it, in bytes."""
+    return emit(
         "llvm.getelementptr",
         store.base.type,
         store.base,
         _placed(inner, border),
-        elem_type=ir.TypeAttr.get(i8),
+        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
         rawConstantIndices=ir.DenseI32ArrayAttr.get([_DYNAMIC]),
     )
+
+
+def _elements(value: ir.Value, first: int, count: int) -> ir.Value:
+    """Returns adjacent elements of a vector."""
+    kind = ir.VectorType(value.type)
+    if count == 1:
+        index = constant(first, ir.IntegerType.get_signless(32))
+        return emit("llvm.extractelement", kind.element_type, value, index)
+    mask = ir.DenseI32ArrayAttr.get(list(range(first, first + count)))
+    part = ir.VectorType.get([count], kind.element_type)
+    return emit("llvm.shufflevector", part, value, value, mask=mask)
 
 
 def _placed(inner: ir.Value, border: Border) -> ir.Value:
