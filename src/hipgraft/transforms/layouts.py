@@ -143,8 +143,8 @@ class LayoutCosts:
         for op in graph.body.operations:
             if op.operation.name == "hipdnn.reduction":
                 x, y = (shape_of(value) for value in (op.operands[0], op.results[0]))
-                first = channel_dim(x)
-                if x[first] == y[first] and x[first + 1 :] != y[first + 1 :]:
+                first = channel_dim(x) + 1
+                if x[first:] != y[first:]:
                     shapes.add(x)
         shown = [window(value) for value in graph.inputs if shape_of(value) in shapes]
         bases = [base for base, view in shown if view.covers(shape_of(base))]

@@ -130,10 +130,12 @@ def _fewest(element: str, depth: int, taps: int) -> int:
 
 def _chosen(product: Product, target: Target) -> tuple[Instruction, _Tile] | None:
     """Returns a matrix instruction and the tile to compute with it; None if IREE's is faster."""
-    depth = product.extents[product.k]
+    depth, known = product.extents[product.k], instructions(product.element, target)
     tile = _tile(product, target)
-    found = tile and divided(instructions(product.element, target), depth, tile.parts)
-    if not found and not product.taps and _fits_wide(product):
+    found = tile and divided(known, depth, tile.parts)
+    # IREE masks factors whose K is no multiple of an instruction's, even in its large tiles.
+    is_masked = divided(known, depth, 1, 1) is None
+    if not found and (tile or is_masked) and not product.taps and _fits_wide(product):
         tile = _Tile(_MOST_PARTS, WIDE, WIDE)
         wide = wide_instructions(product.element, target)
         is_short = any(depth <= _MOST_STEPS * one.step for one in wide)
