@@ -24,7 +24,8 @@ class HipdnnAssignLayoutsPass(Pass):
     takes the assignment of least estimated time (a minimum cut). Arguments and results of functions
     keep their layouts, and so do operands of fallbacks and the concatenations that fallbacks yield.
     Groups of channels that a convolution sees as one dim, as those of a group norm, are stored as
-    one. Constant filters are stored in the same order as the images they are applied to.
+    one. The rows of a matrix count as its channels: a product whose columns a norm reads is stored
+    transposed. Constant filters are stored in the same order as the images they are applied to.
 
     Before:
         ```mlir

@@ -135,8 +135,8 @@ def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
     # of the way of fusion. hipDNN graphs are formed next; all that remains then becomes fallback
     # kernels. Conversions to bytes and back end in a graph. Copies that only reorder move to where
     # a graph can write the other order. On GPUs, convolutions get their images channels last; on
-    # CDNA, with padding. Launches are ordered while results are tensors. Equal graphs are merged
-    # before code generation, which is the expensive part.
+    # those of AMD, with padding. Launches are ordered while results are tensors. Equal graphs are
+    # merged before code generation, which is the expensive part.
     gpu = config.gpu or product_of(config.target[0])
     kind = Target.parse(config.target[0]).kind
     is_cpu = kind is TargetKind.CPU  # other layouts and wider products gain nothing there
@@ -145,9 +145,10 @@ def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
     products = (narrow, *parts, "hipdnn-batch-products")
     outline_pass = make_pass("hipdnn-outline", gpu=gpu, calibration=config.calibration)
     layouts = () if is_cpu else (make_pass("hipdnn-assign-layouts", gpu=gpu),)
-    is_cdna = all(Target.parse(target).is_gfx9 for target in config.target)
-    placed = make_pass("hipdnn-place-in-padding", target=config.target[0])
-    padding = (placed,) if is_cdna else ()
+    # Dense convolutions gain from padding in memory only if all targets are CDNA.
+    strictest = min(config.target, key=lambda target: Target.parse(target).is_gfx9)
+    placed = make_pass("hipdnn-place-in-padding", target=strictest)
+    padding = (placed,) if kind is TargetKind.AMDGPU else ()
     return (
         "hipdnn-subpixel-convolutions",
         *(() if is_cpu else products),

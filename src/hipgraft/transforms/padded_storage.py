@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from hipgraft.codegen.iree.shared_sums import shares_windows
+from hipgraft.codegen.lowering.conv.direct import is_read_directly
 from hipgraft.codegen.lowering.conv.geometry import ConvParams
 from hipgraft.codegen.lowering.conv.scalar import is_tiled_depthwise
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -88,11 +89,17 @@ def padded_image(graph: hipdnn.GraphOp, target: Target) -> PaddedImage | None:
         return None
     _, filters = window(read[convolution.w])
     is_deep = not is_depthwise(anchor)
-    image = PaddedImage(base, view.shape, before, after, is_last=is_deep)
+    is_tiled = not is_deep and _is_tiled(graph, convolution, target)
+    is_stored_last = is_deep or (is_last(view) and not is_tiled)
+    image = PaddedImage(base, view.shape, before, after, is_stored_last)
     is_alike = view.shape == shape_of(base) or (is_deep and is_grouped(shape_of(base), view.shape))
     if not is_alike or not image.is_whole(view) or view.offset:
         return None
-    gains = _shares_sums(convolution, filters, target) if is_deep else _is_tiled(graph, target)
+    if is_deep:
+        gains = _shares_sums(convolution, filters, target)
+    else:
+        x, w = _tensors(convolution.x, convolution.w)
+        gains = is_tiled or not is_read_directly(ConvParams.of(convolution), x, w, target)
     return image if gains else None
 
 
@@ -104,21 +111,18 @@ def _shares_sums(convolution: hipdnn.ConvFpropOp, filters: StridedView, target: 
     return shares_windows(target, element_of(convolution.x), filters.shape, y[-1])
 
 
-def _is_tiled(graph: hipdnn.GraphOp, target: Target) -> bool:
-    """Whether a depthwise convolution would copy its image, to compute adjacent results."""
-    anchor = convolution_of(graph)
-    assert anchor is not None
-    convolution = hipdnn.ConvFpropOp(anchor)
+def _is_tiled(graph: hipdnn.GraphOp, convolution: hipdnn.ConvFpropOp, target: Target) -> bool:
+    """Whether a depthwise convolution computes adjacent results, and stores channels first."""
     y = shape_of(convolution.y)
     pairs = zip(graph.outputs, graph.result_strides or [None] * len(graph.outputs), strict=True)
     if any(strides is not None for value, strides in pairs if shape_of(value) == y):
         return False
-    x, w, result = (
-        Tensor.logical("", shape_of(value), element_of(value))
-        for value in (convolution.x, convolution.w, convolution.y)
-    )
-    order = range(result.rank)
-    return is_tiled_depthwise(ConvParams.of(convolution), x, w, result, order, target)
+    x, w, result = _tensors(convolution.x, convolution.w, convolution.y)
+    return is_tiled_depthwise(ConvParams.of(convolution), x, w, result, range(len(y)), target)
+
+
+def _tensors(*values: ir.Value) -> list[Tensor]:
+    return [Tensor.logical("", shape_of(value), element_of(value)) for value in values]
 
 
 def check_padding(image: PaddedImage) -> None:
