@@ -268,21 +268,18 @@ def test_tiles(
     product = Product(
         (*sides, depth, *taps), 2, 2, 0, 1, factor, (factor,) * results, ((0, 1),), element
     )
-    tile = shared_sums._tile(product, target)
-    if tile is None:
+    chosen = shared_sums._chosen(product, target)
+    if chosen is None:
         return
+    instruction, tile = chosen
     assert 4 * results * tile.parts * tile.rows * tile.columns <= 48 << 10
-    divided = shared_sums._divided(element, depth, tile.parts, target)
-    if divided is None:
-        return
-    instruction, parts = divided
-    assert 2 <= parts <= tile.parts
-    assert depth % (parts * instruction.step) == 0
-    config = shared_sums._distribution(product, replace(tile, parts=parts), target)
+    assert 1 <= tile.parts <= 8
+    assert depth % (tile.parts * instruction.step) == 0
+    config = shared_sums._distribution(product, tile, target)
     counts = zip(
         *(list_in(config, name) for name in BASES), (tile.rows, tile.columns), strict=False
     )
     for lanes, wavefronts, thread, extent in counts:
         assert extent % (lanes * wavefronts * thread) == 0
     assert prod(list_in(config, "lane_basis")) == 64
-    assert prod(list_in(config, "subgroup_basis")) == parts * tile.shares
+    assert prod(list_in(config, "subgroup_basis")) == tile.parts * tile.shares
