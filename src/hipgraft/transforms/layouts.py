@@ -294,7 +294,12 @@ def _adds(container: hipdnn.ContainerOp, shown: ir.Value) -> bool:
     """Whether no product of matrices depends on an operand of a container."""
     read = zip(container.body.arguments, container.inputs, strict=True)
     pending = [cast(ir.Value, argument) for argument, value in read if value == shown]
-    for value in pending:
+    seen = set[ir.Value]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
         found = readers(value)
         if any(op.name == _MATMUL for op in found):
             return False

@@ -83,12 +83,12 @@ def padded_image(graph: hipdnn.GraphOp, target: Target) -> PaddedImage | None:
         return None
     base, view = window(read[convolution.x])
     before, after = tuple(convolution.pre_padding), tuple(convolution.post_padding)
-    owner = defining_op(base)
-    is_computed = owner is not None and owner.name in _WRITERS
+    is_deep, owner = not is_depthwise(anchor), defining_op(base)
+    # What a fallback stores channels first may be a concatenation, without a copy.
+    is_computed = owner is not None and owner.name in (_WRITERS if is_deep else _WRITERS[:1])
     if not is_computed or not any((*before, *after)) or min(*before, *after) < 0:
         return None
     _, filters = window(read[convolution.w])
-    is_deep = not is_depthwise(anchor)
     is_tiled = not is_deep and _is_tiled(graph, convolution, target)
     is_stored_last = is_deep or (is_last(view) and not is_tiled)
     image = PaddedImage(base, view.shape, before, after, is_stored_last)

@@ -300,6 +300,7 @@ def _scalar_tiles(target: Target, a: Tensor, b: Tensor, init: Tensor) -> list[Lo
     """Returns the loops of a product without matrix instructions; empty if IREE tiles it better."""
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     is_copied = math.prod(init.shape) * depth <= _FEW_PRODUCTS and depth_to_pad(target, a, b) > 0
+    is_copied &= bit_width(a.element) != 8
     if not (is_copied or lacks_matrix_instructions(target, a.element)) or rows < FEWEST_ROWS:
         return []
     batch = [Loop(f"b{dim}", extent) for dim, extent in enumerate(init.shape[:-2])]
