@@ -24,7 +24,7 @@ from hipgraft.transforms.layouts import ELEMENTWISE, container_of, engine_of
 from hipgraft.transforms.outlining import set_operand_layouts
 from hipgraft.transforms.recognition.values import make_window, readers, window
 
-_WRITERS = (hipdnn.GraphOp.OP_NAME, hipdnn.FallbackOp.OP_NAME)
+_FALLBACK = hipdnn.FallbackOp.OP_NAME
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ def padded_image(graph: hipdnn.GraphOp, target: Target) -> PaddedImage | None:
     before, after = tuple(convolution.pre_padding), tuple(convolution.post_padding)
     is_deep, owner = not is_depthwise(anchor), defining_op(base)
     # What a fallback stores channels first may be a concatenation, without a copy.
-    is_computed = owner is not None and owner.name in (_WRITERS if is_deep else _WRITERS[:1])
+    is_graph = owner is not None and owner.name == hipdnn.GraphOp.OP_NAME
+    is_computed = is_graph or (is_deep and owner is not None and owner.name == _FALLBACK)
     if not is_computed or not any((*before, *after)) or min(*before, *after) < 0:
         return None
     _, filters = window(read[convolution.w])

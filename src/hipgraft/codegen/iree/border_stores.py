@@ -129,7 +129,9 @@ def _move(store: _Store, border: Border) -> None:
     if size == nbytes:
         store.operation.operands[1] = _address(store, inner, border)
         return
-    if store.operation.name != "llvm.store" or size < border.width or size % border.width:
+    kind = store.operation.operands[0].type
+    is_vector = isinstance(kind, ir.VectorType) and _nbytes(kind.element_type) == border.width
+    if store.operation.name != "llvm.store" or not is_vector or size % border.width:
         raise Declined("border", "a store may cross the end of a row")
     count = size // border.width
     for first in range(0, nbytes // border.width, count):
