@@ -321,6 +321,25 @@ def tanh_of_padded_product() -> Case:
     return Case("tanh", [a, b, c], build, [exact], ["f16"], 1e-3, 1e-3)
 
 
+def tanh_of_largest() -> Case:
+    """The `tanh` of the largest of four elements, and their distances from it in some unit."""
+    x = random.uniform(0.1, 2, (1, 4)).astype(np.float16)
+
+    def build(x):
+        unit, row = tensor_type([1, 1], "f32"), tensor_type([1, 4], "f32")
+        largest = hipdnn.reduction(x, mode="MAX", result_type=unit)
+        half = hipdnn.pointwise(largest, mode="tanh_fwd", result_type=tensor_type([1, 1], "f16"))
+        distance = hipdnn.pointwise(x, half, mode="sub", result_type=row)
+        largest = hipdnn.reduction(distance, mode="MAX", result_type=unit)
+        result = tensor_type([1, 4], "f16")
+        return [hipdnn.pointwise(distance, largest, mode="mul", result_type=result), half]
+
+    half = np.tanh(x.astype(np.float64).max())
+    distance = x - half
+    expected = [distance * distance.max(), half.reshape(1, 1)]
+    return Case("largest", [x], build, expected, ["f16"] * 2, 1e-2, 1e-2)
+
+
 # What shows each fault: a target and a graph.
 FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     "batched-rows": ("gfx942", lambda: matmul_case("rows", (20, 20, 6, 24), (20, 20, 24, 5))),
@@ -334,6 +353,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     "grouped-unit-window": ("gfx942", lambda: conv_case("grouped", (1, 16, 3), (8, 4, 1))),
     "idle-lanes": ("gfx942", lambda: group_norm_case(3, 64, 5, "f32")),
     "image-order": ("gfx942", result_by_columns),
+    "one-lane": ("gfx1100", tanh_of_largest),
     "interleaved-products": (
         "gfx950",
         lambda: gradient_cases(

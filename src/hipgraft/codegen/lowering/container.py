@@ -19,6 +19,7 @@ from hipgraft.codegen.lowering.pointwise.groups import PointwiseGroups
 from hipgraft.codegen.lowering.ragged import Ragged
 from hipgraft.codegen.lowering.scan import lower_cumsum
 from hipgraft.codegen.lowering.scatter import lower_scatter
+from hipgraft.codegen.lowering.single_row import is_single_row
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
 from hipgraft.codegen.target import Target, TargetKind
@@ -64,20 +65,52 @@ def _lowered(clone: ir.Operation, target: Target, plan: Plan) -> str:
     lowering = Lowering(target, alternatives=dict(plan.alternatives))
     copier = VerbatimCopier(clone)
     parameters = _read_operands(lowering, container)
-    *body, terminator = container.body.operations
+    *body, terminator = [op.operation for op in container.body.operations]
     for value, layout in zip(terminator.operands, result_layouts(container), strict=True):
         lowering.orders[value] = layout.order
         if (inside := _inside_border(value)) is not None:
             lowering.orders[inside] = layout.order
-    yielded = list(terminator.operands)
-    groups = PointwiseGroups(lowering, yielded, lambda op: _lower_op(lowering, copier, op))
-    for body_op in body:
-        groups.visit(body_op.operation)
-    groups.flush()
-    results = _write_results(lowering, container, terminator.operation)
+    if is_single_row(container, lowering):
+        _lower_row(lowering, copier, body, terminator.operands)
+    else:
+        _lower_ops(lowering, copier, body, terminator.operands)
+    results = _write_results(lowering, container, terminator)
     signature = f"func.func @main({', '.join(parameters)})"
     text = _module_text(signature, lowering.emitter.text(), results, lowering.functions)
     return text + copier.resources() if "dense_resource<" in text else text
+
+
+def _lower_ops(
+    lowering: Lowering,
+    copier: VerbatimCopier,
+    ops: Sequence[ir.Operation],
+    yielded: Sequence[ir.Value],
+) -> None:
+    groups = PointwiseGroups(lowering, yielded, lambda op: _lower_op(lowering, copier, op))
+    for op in ops:
+        groups.visit(op)
+    groups.flush()
+
+
+def _lower_row(
+    lowering: Lowering,
+    copier: VerbatimCopier,
+    ops: Sequence[ir.Operation],
+    yielded: Sequence[ir.Value],
+) -> None:
+    """Lowers ops on a single row to one dispatch, which also transposes its results."""
+
+    def build() -> list[Tensor]:
+        _lower_ops(lowering, copier, ops, yielded)
+        made = [lowering.in_own_type(value) for value in yielded]
+        orders = [lowering.orders[value] for value in yielded]
+        return [
+            lowering.emitter.in_order(one, [dim for dim in order if dim in one.dims])
+            for one, order in zip(made, orders, strict=True)
+        ]
+
+    made = lowering.emitter.one_row(build)
+    lowering.tensors.update(zip(yielded, made, strict=True))
 
 
 def _inside_border(value: ir.Value) -> ir.Value | None:

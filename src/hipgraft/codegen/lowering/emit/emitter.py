@@ -29,12 +29,14 @@ class Emitter:
         lines: the ops so far.
         whole_reductions: whether to keep IREE from splitting reductions over workgroups.
         late_transposes: whether to keep IREE from folding transpositions into convolutions.
+        is_one_row: whether the ops become part of the dispatch of one row; see `one_row`.
     """
 
     target: Target
     lines: list[str] = field(default_factory=list[str])
     whole_reductions: bool = False
     late_transposes: bool = False
+    is_one_row: bool = False
     _taken: Counter[str] = field(default_factory=Counter[str])
     _constants: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
 
@@ -67,7 +69,11 @@ class Emitter:
 
     def empty(self, form: Tensor) -> Tensor:
         """Returns an uninitialised tensor with the shape, type and dims of `form`."""
+        form = replace(form, dims=self._with_loops(form.dims, form.shape))
         return replace(form, name=self.op("empty", f"tensor.empty() : {form.type}"))
+
+    def _with_loops(self, dims: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(dim for dim in dims if shape[dim] > 1 or not self.is_one_row)
 
     def filled(self, form: Tensor, value: float) -> Tensor:
         """Returns a tensor like `form` in which all elements are `value`."""
@@ -110,7 +116,9 @@ class Emitter:
                 extent 1 may be missing.
             reduced: the logical dims that are reduced.
         """
-        loops = range(len(shape)) if order is None else order
+        loops = self._with_loops(range(len(shape)) if order is None else order, shape)
+        if self.is_one_row:
+            inputs = [self.without_unit_dims(value) for value in inputs]
         inputs = self._spanning(inputs, [dim - len(shape) for dim in reduced if shape[dim] > 1])
         maps = [indexing_map(value, loops, shape) for value in [*inputs, *inits]]
         kinds = ["reduction" if loop in reduced else "parallel" for loop in loops]
@@ -252,7 +260,12 @@ class Emitter:
         return self.generic("broadcast", [value], [init], _first, shape=value.shape)[0]
 
     def materialized(self, value: Tensor) -> Tensor:
-        """Materializes `value`: the ops before it stay out of the dispatches that read it."""
+        """Materializes `value`: the ops before it stay out of the dispatches that read it.
+
+        One row has only one dispatch.
+        """
+        if self.is_one_row:
+            return value
         name = self.op("materialized", f"util.optimization_barrier {value.name} : {value.type}")
         return replace(value, name=name)
 
@@ -305,10 +318,8 @@ class Emitter:
 
     def without_unit_dims(self, value: Tensor) -> Tensor:
         """Returns `value` stored without its dims of extent 1."""
-        stored = tuple(dim for dim in value.dims if value.shape[dim] > 1)
-        plain = Tensor.logical(value.name, value.extents, value.element)
-        name = self.reshape(plain, [value.shape[dim] for dim in stored]).name
-        return replace(value, name=name, dims=stored)
+        is_kept = value.dims == value.several_dims
+        return value if is_kept else self._in_form(value, replace(value, dims=value.several_dims))
 
     def one_dispatch(self, build: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
         """Emits the ops of `build` as one dispatch, which IREE neither splits nor fuses."""
@@ -326,6 +337,19 @@ class Emitter:
         ]
         return [replace(value, name=f"{name}#{at}") for at, value in enumerate(results)]
 
+    def one_row(self, build: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
+        """Emits reductions of one row, and ops on its elements, as one dispatch.
+
+        Its values do not store dims of extent 1. IREE removes such dims before it forms dispatches,
+        and would distribute the loops over them, or compute wrong sums.
+        """
+        if self.is_one_row:
+            return list(build())
+        self.is_one_row = True
+        results = self.one_dispatch(build)
+        self.is_one_row = False
+        return results
+
     def barrier(self, value: Tensor) -> Tensor:
         """Returns `value` after a barrier that IREE moves no ops across, which materializes it."""
         text = f"iree_tensor_ext.compute_barrier.start {value.name} : {value.type} -> {value.type}"
@@ -333,28 +357,21 @@ class Emitter:
 
     def split_dim(self, value: Tensor, dim: int, outer: int) -> Tensor:
         """Splits a logical dim into two, the first of extent `outer`."""
-        shape = (*value.shape[:dim], outer, value.shape[dim] // outer, *value.shape[dim + 1 :])
-        dims: list[int] = []
-        for stored in value.dims:
-            dims += [dim, dim + 1] if stored == dim else [stored + (stored > dim)]
-        result = Tensor("", shape, value.element, tuple(dims))
-        plain = Tensor.logical(value.name, value.extents, value.element)
-        return replace(result, name=self.reshape(plain, result.extents).name)
+        return self._in_form(value, value.split_dim(dim, outer))
 
     def merge_dims(self, value: Tensor, dim: int) -> Tensor:
         """Merges the logical dim `dim` with the one after it: the inverse of `split_dim`."""
-        shape = (
-            *value.shape[:dim],
-            value.shape[dim] * value.shape[dim + 1],
-            *value.shape[dim + 2 :],
-        )
+        shape, end = value.shape, dim + 2
+        merged = (*shape[:dim], math.prod(shape[dim:end]), *shape[end:])
         position = value.dims.index(dim) if dim in value.dims else value.rank
         if value.dims[position + 1 : position + 2] != (dim + 1,):
-            return self.reshape(value, shape)
+            return self.reshape(value, merged)
         dims = tuple(stored - (stored > dim) for stored in value.dims if stored != dim + 1)
-        result = Tensor("", shape, value.element, dims)
+        return self._in_form(value, Tensor("", merged, value.element, dims))
+
+    def _in_form(self, value: Tensor, form: Tensor) -> Tensor:
         plain = Tensor.logical(value.name, value.extents, value.element)
-        return replace(result, name=self.reshape(plain, result.extents).name)
+        return replace(form, name=self.reshape(plain, form.extents).name)
 
 
 def _first(_: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:

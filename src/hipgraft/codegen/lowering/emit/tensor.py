@@ -54,10 +54,14 @@ class Tensor:
         """MLIR text of the SSA value's type."""
         return tensor_type(self.extents, self.element)
 
+    @property
+    def several_dims(self) -> tuple[int, ...]:
+        """The logical dims of extent 2 and more that the value stores, in its order."""
+        return tuple(dim for dim in self.dims if self.shape[dim] > 1)
+
     def lies_in(self, order: Sequence[int]) -> bool:
         """Whether the value's elements are stored in the order `order`."""
-        moving = [dim for dim in order if self.shape[dim] > 1]
-        return [dim for dim in self.dims if self.shape[dim] > 1] == moving
+        return self.several_dims == tuple(dim for dim in order if self.shape[dim] > 1)
 
     def permuted(self, order: Sequence[int]) -> Tensor:
         """Returns the tensor with its logical dims permuted to `order`; the SSA value stays."""
@@ -75,6 +79,14 @@ class Tensor:
         shape = (*self.shape[:position], *self.shape[position + 1 :])
         dims = tuple(dim - (dim > position) for dim in self.dims)
         return Tensor(self.name, shape, self.element, dims)
+
+    def split_dim(self, dim: int, outer: int) -> Tensor:
+        """Returns the form with a logical dim split into two, the first of extent `outer`."""
+        shape = (*self.shape[:dim], outer, self.shape[dim] // outer, *self.shape[dim + 1 :])
+        dims: list[int] = []
+        for stored in self.dims:
+            dims += [dim, dim + 1] if stored == dim else [stored + (stored > dim)]
+        return Tensor("", shape, self.element, tuple(dims))
 
     @property
     def broadcast_dims(self) -> list[int]:

@@ -46,7 +46,7 @@ def lower_layernorm(op: LayernormOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _layernorm(op: LayernormOp, lowering: Lowering) -> list[Tensor]:
-    emitter, x = lowering.emitter, in_rows(lowering, _operand(lowering, op), op.dims)
+    emitter, x = lowering.emitter, in_rows(lowering, lowering.tensor(op.x), op.dims)
     compute = float_compute_type(op, x.element)
     mean, _, inverse = statistics(emitter, x, op.dims, lowering.tensor(op.epsilon), compute)
     if _has_factors_of_parts(lowering.target, op):
@@ -54,7 +54,6 @@ def _layernorm(op: LayernormOp, lowering: Lowering) -> list[Tensor]:
     else:
         inverse = separated(lowering, x, op.dims, inverse)
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
-    x, *factors = _distributed(lowering, op, [x, *factors])
     results = [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
     for value, statistic in ((op.mean, mean), (op.inv_variance, inverse)):
         if value is not None:
@@ -69,7 +68,7 @@ def lower_rmsnorm(op: RmsnormOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
-    emitter, x = lowering.emitter, in_rows(lowering, _operand(lowering, op), op.dims)
+    emitter, x = lowering.emitter, in_rows(lowering, lowering.tensor(op.x), op.dims)
     scale, bias = lowering.tensor(op.scale), lowering.optional(op.bias)
     compute, element = float_compute_type(op, x.element), element_of(op.y)
     count = math.prod(x.shape[dim] for dim in op.dims)
@@ -83,19 +82,8 @@ def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
         return [scalars.cast(y if bias is None else m.add(y, values[3]), element)]
 
     operands = [x, inverse, scale] if bias is None else [x, inverse, scale, bias]
-    operands = _distributed(lowering, op, operands)
     y = emitter.pointwise("normalized", operands, x.shape, element, body)
     return [y] if op.inv_rms is None else [y, emitter.cast(inverse, element_of(op.inv_rms))]
-
-
-def _operand(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
-    """Returns the operand; a single row has all its dims.
-
-    The result of another norm lacks the dims of extent 1. Reducing it would take a loop of extent
-    1, for which IREE computes wrong sums.
-    """
-    x = lowering.tensor(op.x)
-    return lowering.emitter.logical(x) if _is_one_row(lowering.target, op) else x
 
 
 def in_rows(lowering: Lowering, x: Tensor, dims: Sequence[int]) -> Tensor:
@@ -165,20 +153,8 @@ def _together(
 ) -> list[Tensor]:
     """Emits a norm of one row as one dispatch on a GPU; IREE itself fuses norms of several rows."""
     if _is_one_row(lowering.target, op):
-        return lowering.emitter.one_dispatch(build)
+        return lowering.emitter.one_row(build)
     return build()
-
-
-def _distributed(
-    lowering: Lowering, op: LayernormOp | RmsnormOp, operands: Sequence[Tensor]
-) -> Sequence[Tensor]:
-    """Returns the operands of the op whose loops IREE distributes to lanes.
-
-    In the one dispatch of a single row, IREE distributes the last loop, even if its extent is 1.
-    """
-    if not _is_one_row(lowering.target, op):
-        return operands
-    return [lowering.emitter.without_unit_dims(value) for value in operands]
 
 
 def _is_one_row(target: Target, op: LayernormOp | RmsnormOp) -> bool:

@@ -79,7 +79,7 @@ def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
     if _is_slow_across(op, lowering):
         rows = lowering.emitter.in_rows(lowering.tensor(op.in_), op.axes)
         lowering.tensors[op.in_] = rows
-    if _is_read_again(op, lowering.target):
+    if lowering.emitter.is_one_row or _is_read_again(op, lowering.target):
         lowering.emitter.whole_reductions = True
         return reduced(op, lowering)
     if not _is_short(op, lowering.target):

@@ -124,20 +124,24 @@ def _is_total(x: Tensor, dims: Sequence[int]) -> bool:
     """Whether a tensor with several stored dims is reduced to a single element."""
     stays = any(extent > 1 and dim not in dims for dim, extent in enumerate(x.shape))
     several = len(x.dims) > 1 and math.prod(x.shape) > 1
-    return not stays and several and x.lies_in(range(x.rank))
+    return not stays and several and not x.broadcast_dims
 
 
 def _flattened(emitter: Emitter, operands: Sequence[Tensor]) -> list[Tensor]:
-    """Collapses all dims, because IREE does not distribute a total reduction over several loops."""
-    shape = operands[0].shape
+    """Collapses all dims, because IREE does not distribute a total reduction over several loops.
+
+    The elements are in the order in which the first operand stores them.
+    """
+    first = operands[0]
+    order = sorted(range(first.rank), key=lambda dim: dim in first.dims and first.dims.index(dim))
     flat: list[Tensor] = []
     for operand in operands:
         value = emitter.without_unit_dims(operand)  # a tensor without dims broadcasts to any shape
         if value.dims:
-            shift = len(shape) - value.rank
+            shift = first.rank - value.rank
             dims = tuple(dim + shift for dim in value.dims)
-            full = replace(value, shape=shape, dims=dims)
-            value = emitter.reshape(full, [math.prod(shape)])
+            full = replace(value, shape=first.shape, dims=dims).permuted(order)
+            value = emitter.reshape(full, [math.prod(first.shape)])
         flat.append(value)
     return flat
 
