@@ -152,6 +152,14 @@ def test_pooling_that_needs_static_shapes_names_its_node(tmp_path):
     assert error.value.location == "m.onnx:p (AveragePool)"
 
 
+@pytest.mark.parametrize("slope", [(), (1,), (5,), (5, 1), (5, 5), (3, 1, 1), (3, 5, 5)])
+def test_slopes_of_prelu_broadcast_from_the_last_dimension(tmp_path, slope):
+    node = helper.make_node("PRelu", ["x", "s"], ["y"])
+    inputs = {"x": drawn(3, 5, 5)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], {"s": drawn(*slope)})
+    check(path, inputs)
+
+
 @pytest.mark.parametrize("shape", [(4, 2, 1, 1), (3, 1)])
 def test_softmax_over_one_element(tmp_path, shape):
     node = helper.make_node("Softmax", ["x"], ["y"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from small_onnx import F32, check, drawn, save
+from small_onnx import F32, check, drawn, results_of, save
 
 from hipgraft import frontends
 from hipgraft.frontends.onnx.model import read_model
@@ -81,6 +81,23 @@ def test_constants_are_folded_once_upgraded(tmp_path):
     path = save(tmp_path / "m.onnx", [node], {}, [("y", I32)], constants, opset=12)
     assert not [a for n in read_model(path).graph.node for a in n.attribute if a.HasField("g")]
     check(path, {})
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize(
+    ("x", "slope"), [((2, 3, 3), 3), ((2, 3, 4, 5), 3), ((2, 3), 3), ((2, 3, 4), 1)]
+)
+def test_slopes_of_prelu_are_of_channels(tmp_path, x, slope, constant):
+    """Up to opset 6; onnxruntime supports none of these."""
+    inputs, slopes = {"x": drawn(*x)}, {"s": -1 - np.abs(drawn(slope))}
+    node = helper.make_node("PRelu", ["x", "s"], ["y"])
+    given = inputs if constant else inputs | slopes
+    constants = slopes if constant else {}
+    path = save(tmp_path / "m.onnx", [node], given, [("y", F32)], constants, opset=6)
+    (found,) = results_of(path, list(given.values()))
+    factors = slopes["s"].reshape(-1, *[1] * (len(x) - 2))
+    wanted = np.where(inputs["x"] < 0, inputs["x"] * factors, inputs["x"])
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 NORM = ["x", "scale", "bias", "mean", "variance"]

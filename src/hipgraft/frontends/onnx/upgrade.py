@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -22,6 +22,8 @@ _FIRST_FORMS = {"BatchNormalization": 15}
 _SCAN_WITHOUT_BATCH = 9
 # The opset from which the axis of `Hardmax` is one dimension, not the first of several.
 _HARDMAX_BY_AXIS = 13
+# The opset from which slopes of `PRelu` broadcast from the last dimension, not along the second.
+_PRELU_BROADCASTS = 7
 # The opset from which an attribute defines the coordinates of a resize.
 _RESIZE_BY_COORDINATES = 11
 
@@ -49,6 +51,8 @@ def upgrade(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
             raise RefusedNode(node, f"of opset {opset} is not supported; convert the model")
     for graph in _graphs(model.graph):
         _broadcast_statistics(graph)
+    if opset < _PRELU_BROADCASTS:
+        _broadcast_slopes(model)
     try:
         upgraded = version_converter.convert_version(model, UPGRADED_OPSET)
     except Exception as error:  # the converter raises whatever its C++ side threw
@@ -103,6 +107,39 @@ def _normalised(node: onnx.NodeProto, graph: onnx.GraphProto) -> list[onnx.NodeP
         helper.make_node("Mul", [normed, scale], [scaled], name),
         helper.make_node("Add", [scaled, bias], [result], name),
     ]
+
+
+def _broadcast_slopes(model: onnx.ModelProto) -> None:
+    """Gives slopes of several channels the dimensions after these.
+
+    Raises:
+        RefusedNode: the rank of an operand is unknown.
+    """
+    inferred = onnx.shape_inference.infer_shapes(model)
+    for graph, known in zip(_graphs(model.graph), _graphs(inferred.graph), strict=True):
+        shapes = {one.name: list(one.dims) for one in known.initializer}
+        for value in (*known.input, *known.value_info):
+            if value.type.tensor_type.HasField("shape"):
+                shapes[value.name] = [one.dim_value for one in value.type.tensor_type.shape.dim]
+        nodes = list(graph.node)
+        del graph.node[:]
+        for node in nodes:
+            graph.node.extend(_with_slopes(node, shapes) if node.op_type == "PRelu" else [node])
+
+
+def _with_slopes(
+    node: onnx.NodeProto, shapes: Mapping[str, Sequence[int]]
+) -> Iterator[onnx.NodeProto]:
+    x, slope = (shapes.get(name) for name in node.input)
+    if x is None or slope is None:
+        raise RefusedNode(node, "of opset 6 needs operands of known ranks")
+    if len(slope) == 1 and slope != [1] and len(x) > 2:
+        wide, shape = (f"{node.output[0]}:{what}" for what in ("slope", "slope_shape"))
+        dims = numpy_helper.from_array(np.array([-1, *[1] * (len(x) - 2)]), shape)
+        yield helper.make_node("Constant", [], [shape], node.name, value=dims)
+        yield helper.make_node("Reshape", [node.input[1], shape], [wide], node.name)
+        node.input[1] = wide
+    yield node
 
 
 def _flatten_hardmax(graph: onnx.GraphProto) -> None:

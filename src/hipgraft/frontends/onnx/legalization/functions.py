@@ -132,12 +132,12 @@ def _sign(writer: Writer) -> None:
 
 
 def _prelu(writer: Writer) -> None:
-    """Compares integers with an integer; torch-mlir compares them with a float."""
+    """Broadcasts the slope as ONNX does; PyTorch's `prelu` takes its elements for channels.
+
+    torch-mlir also compares integers with a float.
+    """
     x, slope = writer.node.input
-    element = writer.element(x)
-    if element in FLOATS:
-        raise Declined("supported", "it is lowered rightly")
-    is_below = writer.op("Less", x, writer.like(0, element))
+    is_below = writer.op("Less", x, writer.like(0, writer.element(x)))
     writer.result(writer.op("Where", is_below, writer.op("Mul", x, slope), x))
 
 
