@@ -38,6 +38,9 @@ EXCHANGE = """
 ENDLESS = """
   .loc 1 3 0
   ds_read_b32 v3, v1
+  s_waitcnt lgkmcnt(0)
+  .loc 1 4 0
+  global_store_dword v1, v3, s[4:5]
 .Lagain:
   s_branch .Lagain
 """

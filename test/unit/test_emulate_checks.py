@@ -20,11 +20,12 @@ RACE = (
     r"\(swap.cpp:9\) in wave 0 of workgroup 0\n"
 )
 UNWRITTEN = (
-    r"error: kernel 'f': read of uninitialised LDS: 'ds_read_b32 v3, v{}' at 0x\w+ "
-    r"\(swap.cpp:{}\) in wave 0 of workgroup 0, lane 0, address {}, 4 bytes\n"
+    r"error: kernel 'f': store of an uninitialised value: 'global_store_dword v1, v3, s\[4:5\]' at "
+    r"0x\w+ \(swap.cpp:{}\) in wave 0 of workgroup 0, lane 0, address 0x\w+, 4 bytes; "
+    r"it comes from 'ds_read_b32 v3, v{}' at 0x\w+ \(swap.cpp:{}\) in wave 0 of workgroup 0\n"
 )
-EXCHANGE = UNWRITTEN.format(2, 9, "0x100")
-ENDLESS = UNWRITTEN.format(1, 3, "0x0")
+EXCHANGE = UNWRITTEN.format(12, 2, 9)
+ENDLESS = UNWRITTEN.format(4, 1, 3)
 
 
 def told(flags: str, *modes: str, cwd: Path, status: int = 1) -> str:

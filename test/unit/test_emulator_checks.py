@@ -93,18 +93,6 @@ def test_a_store_that_another_wave_reads_races_in_global_memory():
     assert findings(text.format("  s_waitcnt vmcnt(0)\n  s_barrier")) == ()
 
 
-def test_reads_of_uninitialised_lds():
-    text = "  ds_write_b32 v1, v0\n  s_waitcnt lgkmcnt(0)\n  ds_read_b32 v3, v1 offset:512\n"
-    (found,) = findings(text)
-    assert found.kind == "read of uninitialised LDS"
-    assert (found.site.text, found.lane, found.address) == ("ds_read_b32 v3, v1 offset:512", 0, 512)
-    # What an earlier workgroup wrote is not there.
-    again = "  s_cmp_eq_u32 s2, 0\n  s_cbranch_scc0 .Lread\n  ds_write_b32 v1, v0\n.Lread:\n"
-    again += "  ds_read_b32 v3, v1\n"
-    (found,) = findings(again, waves=1, groups=2)
-    assert found.site.workgroup == 1
-
-
 def test_misaligned_accesses():
     text = "  v_add_u32 v2, 2, v1\n  {} v2, v1, s[4:5]\n"
     assert findings(text.format("global_store_dword")) == ()

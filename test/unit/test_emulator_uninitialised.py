@@ -20,10 +20,12 @@ STORE, ADDRESS, CONTROL = (
 )
 
 
-def findings(text: str, check: Check = Check.ALL, waves: int = 1, arch: str = "gfx942"):
+def findings(
+    text: str, check: Check = Check.ALL, waves: int = 1, arch: str = "gfx942", groups: int = 1
+):
     code = assemble(BEGIN + text, arch, pointers=1, lds=1024)
     memory = np.zeros(64 * waves, np.uint32)
-    return launch(code, "f", (1,), (64 * waves,), [memory], check=check).findings
+    return launch(code, "f", (groups,), (64 * waves,), [memory], check=check).findings
 
 
 def test_a_store_of_what_was_computed_from_an_unwritten_register():
@@ -46,6 +48,7 @@ def test_a_store_of_what_was_computed_from_an_unwritten_register():
         "  v_cmp_ne_u32 vcc, 64, v0\n  v_cndmask_b32 v3, v7, v0, vcc\n"
         "  global_store_dword v1, v3, s[4:5]\n",
         "  ds_write_b32 v1, v7\n  s_waitcnt lgkmcnt(0)\n  ds_read_b32 v3, v1\n",
+        "  ds_read_b64 v[8:9], v1\n  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v8, 0\n",
     ],
 )
 def test_values_that_do_not_matter_are_no_findings(text: str):
@@ -82,6 +85,25 @@ def test_through_lds_and_scalars():
     assert found.other.text == "v_readfirstlane_b32 s8, v7"
     (found,) = findings("  v_mov_b32 v3, s40\n  global_store_dword v1, v3, s[4:5]\n")
     assert found.kind == STORE
+
+
+def test_lds_that_the_workgroup_has_not_written():
+    written = "  ds_write_b32 v1, v0\n  s_waitcnt lgkmcnt(0)\n"
+    read = "  ds_read_b64 v[8:9], v1 offset:{}\n  s_waitcnt lgkmcnt(0)\n"
+    read += "  global_store_dword v1, v{}, s[4:5]\n"
+    assert findings(written + read.format(0, 8)) == ()
+    (found,) = findings(written + read.format(0, 9))  # of which the last lane's is not written
+    assert found.other is not None
+    assert (found.kind, found.lane) == (STORE, 63)
+    assert found.other.text == "ds_read_b64 v[8:9], v1"
+    (found,) = findings(written + read.format(512, 8))
+    assert (found.kind, found.lane) == (STORE, 0)
+    # What an earlier workgroup wrote is not there.
+    again = "  s_cmp_eq_u32 s2, 0\n  s_cbranch_scc0 .Lread\n  ds_write_b32 v1, v0\n.Lread:\n"
+    again += "  s_waitcnt lgkmcnt(0)\n" + read.format(0, 8)
+    assert findings(again) == ()
+    (found,) = findings(again, Check.UNINITIALISED, groups=2)
+    assert found.site.workgroup == 1
 
 
 def test_addresses():

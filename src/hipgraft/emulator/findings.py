@@ -34,7 +34,6 @@ class _Kind:
 _KINDS = (
     _Kind("race in LDS", True, "the other is"),
     _Kind("race in global memory", True, "the other is"),
-    _Kind("read of uninitialised LDS", True),
     _Kind("misaligned access", True),
     _Kind("barrier while lanes are off", False),
     _Kind("waves wait at different barriers", False, "the other is"),

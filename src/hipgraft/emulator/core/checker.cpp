@@ -73,12 +73,10 @@ void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 s
   if ((checker.checks & CHECK_ALIGNMENT) && address % unit)
     add_finding(w, FINDING_MISALIGNED, lane, address, size, nullptr);
   const Site* racing = nullptr;
-  bool uninitialised = false;
   for (u32 i = 0; i < size; i++) {
     Cell& cell = cells[i];
     if (!racing && unordered(cell.writer, site)) racing = &cell.writer;
     if (access == LOAD) {
-      uninitialised |= !cell.writer.group;
       if (!cell.first_reader.group) cell.first_reader = site;
       cell.last_reader = site;
       continue;
@@ -86,8 +84,6 @@ void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 s
     if (!racing && unordered(cell.first_reader, site)) racing = &cell.first_reader;
     if (!racing && unordered(cell.last_reader, site)) racing = &cell.last_reader;
   }
-  if (in_lds && uninitialised && (checker.checks & CHECK_UNINITIALISED))
-    add_finding(w, FINDING_UNINITIALISED, lane, address, size, nullptr);
   if (racing && (checker.checks & CHECK_RACES)) {
     Finding found =
         make(w, in_lds ? FINDING_LDS_RACE : FINDING_GLOBAL_RACE, lane, address, size, racing);

@@ -1,5 +1,5 @@
-// Finds races, reads of uninitialised LDS, misaligned accesses and divergent barriers. The file
-// twin.h finds uses of other uninitialised values.
+// Finds races, misaligned accesses and divergent barriers. The file twin.h finds uses of
+// uninitialised values.
 //
 // A checked launch runs on one thread, its workgroups one after the other. Every byte that it
 // accesses has a cell with its last writer and two readers. Two accesses, at least one of them a

@@ -109,7 +109,6 @@ enum Check {
 enum FindingKind {
   FINDING_LDS_RACE = 0,
   FINDING_GLOBAL_RACE,
-  FINDING_UNINITIALISED,  // a read of LDS that nothing has written
   FINDING_MISALIGNED,
   FINDING_DIVERGENT_BARRIER,   // a barrier while some lanes of the wave are off
   FINDING_DIFFERENT_BARRIERS,  // waves of a workgroup wait at different barriers

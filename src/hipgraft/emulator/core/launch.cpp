@@ -372,7 +372,7 @@ void open_residence(Residence& residence, Run& run) {
   residence.group = {0, 0, (u8*)malloc(launch.lds_bytes + 1), launch.lds_bytes};
   residence.twins = {};
   bool twins = run.machine->checker && (launch.checks & CHECK_UNINITIALISED);
-  if (twins) open_lds(residence.twins, launch.lds_bytes);
+  if (twins) open_lds(residence.twins, launch.lds_bytes, launch.seed * 2 + 1);
   Wave** waves = residence.waves = (Wave**)malloc(run.waves * sizeof(Wave*));
   size_t size = (sizeof(Wave) + 63) / 64 * 64;
   for (int i = 0; i < run.waves; i++) {

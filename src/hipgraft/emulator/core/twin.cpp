@@ -77,12 +77,18 @@ u32 origin_of_state(const Wave& w) {
   return found;
 }
 
+// In `origins`: nothing was stored to the dword of LDS.
+constexpr u32 kUnwritten = ~0u;
+
 // A value loaded from LDS has the origin of the stored value.
 void find_origin_in_lds(Twin& t) {
   for (int i = 0; i < t.of_wave.count && !t.origin; i++) {
     const Attempt& one = t.of_wave.attempts[i];
-    if (one.space == MEMORY_OF_WORKGROUP && one.access != STORE)
-      t.origin = t.lds->origins[one.address / 4];
+    if (one.space != MEMORY_OF_WORKGROUP || one.access == STORE) continue;
+    for (u32 at = one.address / 4; at <= (one.address + one.size - 1) / 4 && !t.origin; at++) {
+      u32 origin = t.lds->origins[at];
+      t.origin = origin == kUnwritten ? t.pc + 1 : origin;
+    }
   }
 }
 
@@ -193,8 +199,9 @@ void check_control(Wave& w, int next) {
 
 }  // namespace
 
-void open_lds(TwinLds& lds, u32 bytes) {
+void open_lds(TwinLds& lds, u32 bytes, u64 seed) {
   lds.group = {0, 0, (u8*)malloc(bytes + 1), bytes};
+  lds.seed = seed;
   lds.origins = (u32*)malloc(bytes + 16);
 }
 
@@ -205,8 +212,9 @@ void close_lds(TwinLds& lds) {
 
 void start_lds(TwinLds& lds, const Workgroup& group) {
   lds.group.number = group.number;
-  memcpy(lds.group.lds, group.lds, group.lds_bytes);
-  memset(lds.origins, 0, group.lds_bytes + 16);
+  u64 seed = lds.seed;
+  for (u32 i = 0; i < group.lds_bytes; i++) lds.group.lds[i] = (u8)next(seed);
+  memset(lds.origins, 0xff, group.lds_bytes + 16);
 }
 
 void add_twin(Wave& w, TwinLds& lds, u32 scratch_bytes, u64 seed) {

@@ -1,8 +1,8 @@
 // Finds uses of uninitialised values.
 //
 // Each wave of a checked launch has a twin: it executes the same instructions on the same memory,
-// but its registers and scratch start with other garbage, and it reads other bytes where nothing
-// was stored in global memory. A value in which both differ depends on something uninitialised.
+// but its registers, scratch and LDS start with other garbage, and it reads other bytes where
+// nothing was stored in global memory. A value in which both differ depends on something uninitialised.
 // This is a finding if the value is used as an address or in control flow, or is stored to global
 // memory. Copying or computing with such a value is allowed: compilers do so for lanes whose
 // results are not read.
@@ -51,11 +51,12 @@ struct Twin {
 struct TwinLds {
   Workgroup group;
   u32* origins;
+  u64 seed;
 };
 
-void open_lds(TwinLds& lds, u32 bytes);
+void open_lds(TwinLds& lds, u32 bytes, u64 seed);
 void close_lds(TwinLds& lds);
-// Called before a workgroup starts. The checker finds uninitialised bytes of LDS.
+// Called before a workgroup starts. Fills the LDS with garbage.
 void start_lds(TwinLds& lds, const Workgroup& group);
 
 // Makes the twin of a wave, which starts anew with each workgroup.
