@@ -125,12 +125,26 @@ def test_addresses():
     ],
 )
 def test_control_flow(text: str, at: str):
-    found = findings("  s_nop 0\n" + text + "  s_nop 0\n")
+    stored = "  global_store_dword v1, v0, s[4:5]\n"
+    found = findings("  s_nop 0\n" + text + stored)
     # A branch that goes where the next instruction is does not matter.
     expected = [] if "cbranch" in text else [CONTROL]
     assert [one.kind for one in found] == expected
     if expected:
         assert found[0].site.text.startswith(at)
+
+
+def test_lanes_that_a_value_turns_on_or_off():
+    """They matter if they store something, or are off when others do."""
+    defined = "  v_cmp_gt_u32 vcc, 9, v0\n  v_cndmask_b32 v7, v7, v0, vcc\n"
+    off = "  v_cmp_gt_u32 vcc, 64, v7\n  s_and_saveexec_b64 s[8:9], vcc\n  v_mov_b32 v3, 5\n"
+    on = "  s_mov_b64 exec, s[8:9]\n"
+    within = "  v_cmp_gt_u32 vcc, 9, v0\n  s_and_b64 exec, exec, vcc\n"
+    stored = "  global_store_dword v1, v0, s[4:5]\n"
+    assert findings(defined + off + on + within + stored) == ()
+    for text in (off + on + stored, off + stored, off):
+        (found,) = findings(defined + text)
+        assert (found.kind, found.lane) == (CONTROL, 9)
 
 
 def test_a_branch():

@@ -17,7 +17,9 @@ bool unordered(const Site& a, const Site& b) {
   return a.wave != b.wave && a.epoch == b.epoch;
 }
 
-void add(Checker& checker, const Finding& finding) {
+}  // namespace
+
+void add_finding(Checker& checker, const Finding& finding) {
   for (int i = 0; i < checker.count; i++) {
     const Finding& known = checker.findings[i];
     bool same = known.instruction == finding.instruction &&
@@ -29,7 +31,8 @@ void add(Checker& checker, const Finding& finding) {
   if (checker.count < checker.most) checker.findings[checker.count++] = finding;
 }
 
-Finding make(const Wave& w, FindingKind kind, int lane, u64 address, u32 size, const Site* other) {
+Finding make_finding(const Wave& w, FindingKind kind, int lane, u64 address, u32 size,
+                     const Site* other) {
   Finding finding = {};
   finding.kind = kind;
   finding.lane = lane;
@@ -46,8 +49,6 @@ Finding make(const Wave& w, FindingKind kind, int lane, u64 address, u32 size, c
   return finding;
 }
 
-}  // namespace
-
 Cell* new_cells(const Region& region) {
   // Most pages are never touched, so the mapping may be larger than the machine's memory.
   void* made = mmap(nullptr, (region.high - region.low) * sizeof(Cell), PROT_READ | PROT_WRITE,
@@ -60,10 +61,6 @@ void free_cells(Cell* cells, const Region& region) {
   if (cells) munmap(cells, (region.high - region.low) * sizeof(Cell));
 }
 
-void add_finding(Wave& w, FindingKind kind, int lane, u64 address, u32 size, const Site* other) {
-  add(*w.E->checker, make(w, kind, lane, address, size, other));
-}
-
 void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 size, Access access,
              bool in_lds) {
   Checker& checker = *w.E->checker;
@@ -71,7 +68,7 @@ void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 s
   // The HSA runtime allows loads and stores at any address, also of LDS, but not atomics.
   u32 unit = access != ATOMIC ? 1 : size;
   if ((checker.checks & CHECK_ALIGNMENT) && address % unit)
-    add_finding(w, FINDING_MISALIGNED, lane, address, size, nullptr);
+    add_finding(checker, make_finding(w, FINDING_MISALIGNED, lane, address, size, nullptr));
   const Site* racing = nullptr;
   for (u32 i = 0; i < size; i++) {
     Cell& cell = cells[i];
@@ -86,9 +83,9 @@ void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 s
   }
   if (racing && (checker.checks & CHECK_RACES)) {
     Finding found =
-        make(w, in_lds ? FINDING_LDS_RACE : FINDING_GLOBAL_RACE, lane, address, size, racing);
+        make_finding(w, in_lds ? FINDING_LDS_RACE : FINDING_GLOBAL_RACE, lane, address, size, racing);
     if (access != STORE) {
-      add(checker, found);
+      add_finding(checker, found);
     } else if (checker.pending_count < kMostPending) {
       Pending& pending = checker.pending[checker.pending_count++];
       pending.finding = found;
@@ -103,7 +100,8 @@ void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 s
 void settle_pending(Checker& checker) {
   for (int i = 0; i < checker.pending_count; i++) {
     const Pending& pending = checker.pending[i];
-    if (memcmp(pending.place, pending.before, pending.finding.size)) add(checker, pending.finding);
+    if (memcmp(pending.place, pending.before, pending.finding.size))
+      add_finding(checker, pending.finding);
   }
   checker.pending_count = 0;
 }
@@ -122,6 +120,6 @@ void add_order_finding(const Machine& machine, u64 address) {
     finding.instruction = writer.address;
     finding.workgroup = writer.group - 1;
     finding.wave = writer.wave;
-    return add(*machine.checker, finding);
+    return add_finding(*machine.checker, finding);
   }
 }

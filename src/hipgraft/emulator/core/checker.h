@@ -53,8 +53,12 @@ void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 s
 // Returns the current instruction of a wave.
 Site site_of(const Wave& w, Access access);
 
-// Adds a finding of the wave's current instruction, once for each pair of instructions.
-void add_finding(Wave& w, FindingKind kind, int lane, u64 address, u32 size, const Site* other);
+// Returns a finding of the wave's current instruction.
+Finding make_finding(const Wave& w, FindingKind kind, int lane, u64 address, u32 size,
+                     const Site* other);
+
+// Adds a finding, once for each pair of instructions.
+void add_finding(Checker& checker, const Finding& finding);
 
 // Adds a finding for the last store to a byte of global memory whose value depends on the order of
 // waves. Atomic stores are exempt: sums of floats depend on the order on GPUs, too.

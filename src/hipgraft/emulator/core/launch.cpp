@@ -122,7 +122,8 @@ void check_instruction(Wave& w) {
   settle_pending(checker);
   bool diverges = w.state == WAVE_AT_BARRIER && w.exec() != w.all;
   if (diverges && (checker.checks & CHECK_BARRIERS))
-    add_finding(w, FINDING_DIVERGENT_BARRIER, __builtin_ctzll(w.all & ~w.exec()), 0, 0, nullptr);
+    add_finding(*w.E->checker, make_finding(w, FINDING_DIVERGENT_BARRIER,
+                                            __builtin_ctzll(w.all & ~w.exec()), 0, 0, nullptr));
 }
 
 // All waves that have not ended wait at a barrier.
@@ -136,7 +137,8 @@ void check_barrier(Wave** waves, int number) {
     const Workgroup& group = *first->wg;
     Site other = {machine.ops[first->pc - 1].address, group.epoch, group.number + 1,
                   (u16)first->number, 0};
-    add_finding(*waves[i], FINDING_DIFFERENT_BARRIERS, 0, 0, 0, &other);
+    add_finding(*waves[i]->E->checker,
+                make_finding(*waves[i], FINDING_DIFFERENT_BARRIERS, 0, 0, 0, &other));
   }
 }
 

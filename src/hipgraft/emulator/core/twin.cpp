@@ -113,7 +113,7 @@ void set_origins(const Wave& w, const Op& o) {
   }
 }
 
-void add(Wave& w, FindingKind kind, const Attempt* attempt, u32 origin) {
+Finding finding_of(const Wave& w, FindingKind kind, const Attempt* attempt, u32 origin) {
   Site first = {};
   if (origin) {
     first = site_of(w, LOAD);
@@ -121,8 +121,10 @@ void add(Wave& w, FindingKind kind, const Attempt* attempt, u32 origin) {
   }
   const Attempt none = {};
   const Attempt& at = attempt ? *attempt : none;
-  add_finding(w, kind, max(at.lane, 0), at.address, at.size, origin ? &first : nullptr);
+  return make_finding(w, kind, max(at.lane, 0), at.address, at.size, origin ? &first : nullptr);
 }
+
+void add(Wave& w, const Finding& finding) { add_finding(*w.E->checker, finding); }
 
 // Returns the first access that the twin makes differently, or null.
 const Attempt* other_access(const Accesses& a, const Accesses& b) {
@@ -164,14 +166,24 @@ bool stored_again(const Accesses& accesses, int number) {
   return false;
 }
 
+// Adds the finding that an uninitialised value turned a lane on or off.
+void report_chosen(Wave& w, int lane) {
+  Twin& t = *w.twin;
+  t.chosen_lanes = t.off_lanes = 0;
+  t.chosen.lane = lane;
+  add(w, t.chosen);
+}
+
 // Compares the stores of both to global memory.
 void check_stores(Wave& w) {
   Twin& t = *w.twin;
   for (int i = 0; i < t.own.count; i++) {
     const Attempt& one = t.own.attempts[i];
     if (one.space != MEMORY_GLOBAL || one.access == LOAD) continue;
+    if (t.off_lanes || (one.lane >= 0 && (t.chosen_lanes >> one.lane & 1)))
+      return report_chosen(w, t.off_lanes ? __builtin_ctzll(t.off_lanes) : one.lane);
     if (!memcmp(t.own.bytes[i], (const void*)one.address, one.size)) continue;
-    if (!stored_again(t.own, i)) return add(w, FINDING_UNINITIALISED_STORE, &one, t.origin);
+    if (!stored_again(t.own, i)) return add(w, finding_of(w, FINDING_UNINITIALISED_STORE, &one, t.origin));
   }
 }
 
@@ -186,11 +198,27 @@ void copy_returned(Wave& w, const Op& o) {
       t.wave.v[o.d[0].index + i][l] = w.v[o.d[0].index + i][l];
 }
 
-// Branches, and the EXEC mask.
+// Branches, and the EXEC mask. Lanes that an uninitialised value turns on or off matter once they
+// store something, or while they are off when others do or when the wave ends.
 void check_control(Wave& w, int next) {
-  Wave& twin = w.twin->wave;
-  if (twin.pc == next && twin.exec() == w.exec() && twin.state == w.state) return;
-  add(w, FINDING_UNINITIALISED_CONTROL, nullptr, w.twin->origin ? w.twin->origin : w.twin->state_origin);
+  Twin& t = *w.twin;
+  Wave& twin = t.wave;
+  u64 lanes = twin.exec() ^ w.exec();
+  bool is_elsewhere = twin.pc != next || twin.state != w.state;
+  t.off_lanes &= ~w.exec();
+  if (!lanes && !is_elsewhere) {
+    if (w.state == WAVE_ENDED && t.off_lanes) report_chosen(w, __builtin_ctzll(t.off_lanes));
+    return;
+  }
+  Finding finding =
+      finding_of(w, FINDING_UNINITIALISED_CONTROL, nullptr, t.origin ? t.origin : t.state_origin);
+  if (is_elsewhere) {
+    add(w, finding);
+  } else {
+    if (!t.chosen_lanes) t.chosen = finding;
+    t.chosen_lanes |= lanes;
+    t.off_lanes |= lanes & ~w.exec();
+  }
   twin.pc = next;
   twin.state = w.state;
   twin.exec() = w.exec();
@@ -259,6 +287,7 @@ void start_twin(Wave& w) {
   memset(t.vector_origins, 0, sizeof t.vector_origins);
   memset(t.scalar_origins, 0, sizeof t.scalar_origins);
   t.scc_origin = 0;
+  t.chosen_lanes = t.off_lanes = 0;
 }
 
 void begin_step(Wave& w) {
@@ -288,7 +317,7 @@ void end_step(Wave& w) {
   int after = w.pc;
   w.pc = t.pc + 1;  // findings refer to this instruction
   if (astray) {
-    add(w, FINDING_UNINITIALISED_ADDRESS, astray, t.origin);
+    add(w, finding_of(w, FINDING_UNINITIALISED_ADDRESS, astray, t.origin));
     follow(t, w, o);
     t.wave.state = w.state;
     t.wave.pc = after;

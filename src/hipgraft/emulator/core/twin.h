@@ -2,9 +2,10 @@
 //
 // Each wave of a checked launch has a twin: it executes the same instructions on the same memory,
 // but its registers, scratch and LDS start with other garbage, and it reads other bytes where
-// nothing was stored in global memory. A value in which both differ depends on something uninitialised.
-// This is a finding if the value is used as an address or in control flow, or is stored to global
-// memory. Copying or computing with such a value is allowed: compilers do so for lanes whose
+// nothing was stored in global memory. A value in which both differ depends on something
+// uninitialised. This is a finding if the value is used as an address or in control flow, or is
+// stored to global memory. If the control flow only turns lanes on or off, they must store
+// something then, or be off when others do. Copying or computing with such a value is allowed: compilers do so for lanes whose
 // results are not read.
 #pragma once
 
@@ -45,6 +46,10 @@ struct Twin {
   // The index of the current instruction, and the origins of its operands and of branch conditions.
   int pc;
   u32 origin, state_origin;
+  // The lanes that uninitialised values have turned on or off, those that are still off, and the
+  // first such finding.
+  u64 chosen_lanes, off_lanes;
+  Finding chosen;
 };
 
 // The LDS of the twins of a workgroup, and the origins of its dwords.
