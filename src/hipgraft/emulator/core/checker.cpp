@@ -82,8 +82,8 @@ void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 s
     if (!racing && unordered(cell.last_reader, site)) racing = &cell.last_reader;
   }
   if (racing && (checker.checks & CHECK_RACES)) {
-    Finding found =
-        make_finding(w, in_lds ? FINDING_LDS_RACE : FINDING_GLOBAL_RACE, lane, address, size, racing);
+    FindingKind kind = in_lds ? FINDING_LDS_RACE : FINDING_GLOBAL_RACE;
+    Finding found = make_finding(w, kind, lane, address, size, racing);
     if (access != STORE) {
       add_finding(checker, found);
     } else if (checker.pending_count < kMostPending) {

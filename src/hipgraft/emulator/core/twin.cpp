@@ -183,7 +183,8 @@ void check_stores(Wave& w) {
     if (t.off_lanes || (one.lane >= 0 && (t.chosen_lanes >> one.lane & 1)))
       return report_chosen(w, t.off_lanes ? __builtin_ctzll(t.off_lanes) : one.lane);
     if (!memcmp(t.own.bytes[i], (const void*)one.address, one.size)) continue;
-    if (!stored_again(t.own, i)) return add(w, finding_of(w, FINDING_UNINITIALISED_STORE, &one, t.origin));
+    if (stored_again(t.own, i)) continue;
+    return add(w, finding_of(w, FINDING_UNINITIALISED_STORE, &one, t.origin));
   }
 }
 

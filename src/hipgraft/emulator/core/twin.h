@@ -5,8 +5,8 @@
 // nothing was stored in global memory. A value in which both differ depends on something
 // uninitialised. This is a finding if the value is used as an address or in control flow, or is
 // stored to global memory. If the control flow only turns lanes on or off, they must store
-// something then, or be off when others do. Copying or computing with such a value is allowed: compilers do so for lanes whose
-// results are not read.
+// something then, or be off when others do. Copying or computing with such a value is allowed:
+// compilers do so for lanes whose results are not read.
 #pragma once
 
 #include "checker.h"
