@@ -142,9 +142,14 @@ def test_lanes_that_a_value_turns_on_or_off():
     within = "  v_cmp_gt_u32 vcc, 9, v0\n  s_and_b64 exec, exec, vcc\n"
     stored = "  global_store_dword v1, v0, s[4:5]\n"
     assert findings(defined + off + on + within + stored) == ()
-    for text in (off + on + stored, off + stored, off):
+    assert findings(defined + off + on + stored) == ()
+    for text in (off + stored, off):
         (found,) = findings(defined + text)
         assert (found.kind, found.lane) == (CONTROL, 9)
+    lanes_on = off.replace("v_cmp_gt_u32 vcc, 64", "v_cmp_lt_u32 vcc, 64")
+    (found,) = findings(defined + lanes_on + stored)
+    assert found.kind == CONTROL
+    assert findings(defined + lanes_on + on + stored) == ()
 
 
 def test_a_branch():

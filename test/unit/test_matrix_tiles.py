@@ -150,6 +150,15 @@ def test_smaller_tiles_take_less_time(case: Case, monkeypatch: pytest.MonkeyPatc
 
 @requires_emulator
 @pytest.mark.slow
+@requires_emulator
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize(("a", "b"), [((2, 1), (1, 2)), ((1, 32, 1), (1, 1, 40))])
+def test_outer_products(a: Sequence[int], b: Sequence[int], element: str) -> None:
+    """They have no sums, so that IREE drops the loop over K."""
+    case = matmul_case("outer", a, b, element)
+    check(case, compiled(case, "gfx942"))
+
+
 def test_joined_products_have_smaller_tiles() -> None:
     kernel = compiled(joined_case("kv", 128, 256, 64, 2, "f16"), "gfx942")
     assert kernel.dispatches[0].grid == (16, 1, 1)

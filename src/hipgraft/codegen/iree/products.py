@@ -134,9 +134,10 @@ def read_product(op: ir.Operation) -> Product | None:
     is_whole &= sorted(a.loops) == sorted([*rows, *shared])
     is_whole &= all(loop in shared for loop in range(outer, len(kinds)))
     is_whole &= all(sorted(each) == list(range(outer)) for each in c)
-    if not rows or not columns or not is_whole or len(one) > 1 or wide != {"f32"}:
+    inner = range(outer, len(kinds))
+    if not rows or not columns or not inner or not is_whole or len(one) > 1 or wide != {"f32"}:
         return None
-    found, inner = extents_of(op), range(outer, len(kinds))
+    found = extents_of(op)
     extents = tuple(found[loop] for loop in range(len(kinds)))
     return Product(
         extents=extents,

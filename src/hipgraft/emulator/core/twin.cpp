@@ -169,7 +169,7 @@ bool stored_again(const Accesses& accesses, int number) {
 // Adds the finding that an uninitialised value turned a lane on or off.
 void report_chosen(Wave& w, int lane) {
   Twin& t = *w.twin;
-  t.chosen_lanes = t.off_lanes = 0;
+  t.on_lanes = t.off_lanes = 0;
   t.chosen.lane = lane;
   add(w, t.chosen);
 }
@@ -180,7 +180,7 @@ void check_stores(Wave& w) {
   for (int i = 0; i < t.own.count; i++) {
     const Attempt& one = t.own.attempts[i];
     if (one.space != MEMORY_GLOBAL || one.access == LOAD) continue;
-    if (t.off_lanes || (one.lane >= 0 && (t.chosen_lanes >> one.lane & 1)))
+    if (t.off_lanes || (one.lane >= 0 && (t.on_lanes >> one.lane & 1)))
       return report_chosen(w, t.off_lanes ? __builtin_ctzll(t.off_lanes) : one.lane);
     if (!memcmp(t.own.bytes[i], (const void*)one.address, one.size)) continue;
     if (stored_again(t.own, i)) continue;
@@ -199,14 +199,24 @@ void copy_returned(Wave& w, const Op& o) {
       t.wave.v[o.d[0].index + i][l] = w.v[o.d[0].index + i][l];
 }
 
-// Branches, and the EXEC mask. Lanes that an uninitialised value turns on or off matter once they
-// store something, or while they are off when others do or when the wave ends.
-void check_control(Wave& w, int next) {
+bool writes_exec(const Op& o) {
+  for (const Dst& destination : o.d)
+    if (destination.kind == OPERAND_SCALAR && destination.index <= kExec &&
+        kExec < destination.index + destination.count)
+      return true;
+  return false;
+}
+
+// Branches, and the EXEC mask. Lanes that an uninitialised value turns on matter if they store
+// something before EXEC is set again; those that it turns off, while they are off when others
+// store something or when the wave ends.
+void check_control(Wave& w, const Op& o, int next) {
   Twin& t = *w.twin;
   Wave& twin = t.wave;
   u64 lanes = twin.exec() ^ w.exec();
   bool is_elsewhere = twin.pc != next || twin.state != w.state;
   t.off_lanes &= ~w.exec();
+  if (writes_exec(o)) t.on_lanes = 0;
   if (!lanes && !is_elsewhere) {
     if (w.state == WAVE_ENDED && t.off_lanes) report_chosen(w, __builtin_ctzll(t.off_lanes));
     return;
@@ -216,8 +226,8 @@ void check_control(Wave& w, int next) {
   if (is_elsewhere) {
     add(w, finding);
   } else {
-    if (!t.chosen_lanes) t.chosen = finding;
-    t.chosen_lanes |= lanes;
+    if (!t.off_lanes) t.chosen = finding;
+    t.on_lanes |= lanes & w.exec();
     t.off_lanes |= lanes & ~w.exec();
   }
   twin.pc = next;
@@ -288,7 +298,7 @@ void start_twin(Wave& w) {
   memset(t.vector_origins, 0, sizeof t.vector_origins);
   memset(t.scalar_origins, 0, sizeof t.scalar_origins);
   t.scc_origin = 0;
-  t.chosen_lanes = t.off_lanes = 0;
+  t.on_lanes = t.off_lanes = 0;
 }
 
 void begin_step(Wave& w) {
@@ -328,7 +338,7 @@ void end_step(Wave& w) {
   }
   find_origin_in_lds(t);
   set_origins(w, o);
-  check_control(w, after);
+  check_control(w, o, after);
   w.pc = after;
 }
 

@@ -5,8 +5,8 @@
 // nothing was stored in global memory. A value in which both differ depends on something
 // uninitialised. This is a finding if the value is used as an address or in control flow, or is
 // stored to global memory. If the control flow only turns lanes on or off, they must store
-// something then, or be off when others do. Copying or computing with such a value is allowed:
-// compilers do so for lanes whose results are not read.
+// something while they are on, or be off when others do. Copying or computing with such a value is
+// allowed: compilers do so for lanes whose results are not read.
 #pragma once
 
 #include "checker.h"
@@ -46,9 +46,8 @@ struct Twin {
   // The index of the current instruction, and the origins of its operands and of branch conditions.
   int pc;
   u32 origin, state_origin;
-  // The lanes that uninitialised values have turned on or off, those that are still off, and the
-  // first such finding.
-  u64 chosen_lanes, off_lanes;
+  // The lanes that are on or off because of uninitialised values, and the finding for these.
+  u64 on_lanes, off_lanes;
   Finding chosen;
 };
 
