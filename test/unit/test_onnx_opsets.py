@@ -100,6 +100,33 @@ def test_slopes_of_prelu_are_of_channels(tmp_path, x, slope, constant):
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+def test_slopes_in_a_branch_are_of_channels(tmp_path):
+    """The branch reads values of the graph around it."""
+    x, slopes = drawn(2, 3, 4), {"s": -1 - np.abs(drawn(3))}
+    made = helper.make_tensor_value_info("r", F32, x.shape)
+    bodies = [
+        helper.make_graph([helper.make_node(*operator)], "b", [], [made])
+        for operator in (("PRelu", ["x", "s"], ["r"]), ("Neg", ["x"], ["r"]))
+    ]
+    node = helper.make_node("If", ["c"], ["y"], then_branch=bodies[0], else_branch=bodies[1])
+    inputs = {"x": x, "c": np.array(True)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], slopes, opset=6)
+    (found,) = results_of(path, list(inputs.values()))
+    np.testing.assert_allclose(found, np.where(x < 0, x * slopes["s"].reshape(3, 1), x), rtol=1e-6)
+
+
+def test_slopes_of_operands_of_unknown_ranks_are_refused(tmp_path):
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["r"]),
+        helper.make_node("PRelu", ["r", "s"], ["y"], name="p"),
+    ]
+    inputs = {"x": drawn(2, 3), "shape": np.array([2, 3])}
+    path = save(tmp_path / "m.onnx", nodes, inputs, [("y", F32)], {"s": drawn(3)}, opset=6)
+    with pytest.raises(HipgraftError, match="needs operands of known ranks") as error:
+        frontends.read(path)
+    assert str(error.value.location).startswith("m.onnx:p")
+
+
 NORM = ["x", "scale", "bias", "mean", "variance"]
 
 

@@ -115,10 +115,11 @@ def _broadcast_slopes(model: onnx.ModelProto) -> None:
     Raises:
         RefusedNode: the rank of an operand is unknown.
     """
-    inferred = onnx.shape_inference.infer_shapes(model)
-    for graph, known in zip(_graphs(model.graph), _graphs(inferred.graph), strict=True):
-        shapes = {one.name: list(one.dims) for one in known.initializer}
-        for value in (*known.input, *known.value_info):
+    graphs = _graphs(onnx.shape_inference.infer_shapes(model).graph)
+    shapes: dict[str, list[int]] = {}  # also those of enclosing graphs
+    for graph, known in zip(_graphs(model.graph), graphs, strict=True):
+        shapes.update((one.name, list(one.dims)) for one in known.initializer)
+        for value in (*known.input, *known.value_info, *known.output):
             if value.type.tensor_type.HasField("shape"):
                 shapes[value.name] = [one.dim_value for one in value.type.tensor_type.shape.dim]
         nodes = list(graph.node)
@@ -132,7 +133,8 @@ def _with_slopes(
 ) -> Iterator[onnx.NodeProto]:
     x, slope = (shapes.get(name) for name in node.input)
     if x is None or slope is None:
-        raise RefusedNode(node, "of opset 6 needs operands of known ranks")
+        reason = f"of an opset before {_PRELU_BROADCASTS} needs operands of known ranks"
+        raise RefusedNode(node, reason)
     if len(slope) == 1 and slope != [1] and len(x) > 2:
         wide, shape = (f"{node.output[0]}:{what}" for what in ("slope", "slope_shape"))
         dims = numpy_helper.from_array(np.array([-1, *[1] * (len(x) - 2)]), shape)

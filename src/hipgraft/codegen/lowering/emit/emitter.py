@@ -262,7 +262,7 @@ class Emitter:
     def materialized(self, value: Tensor) -> Tensor:
         """Materializes `value`: the ops before it stay out of the dispatches that read it.
 
-        One row has only one dispatch.
+        Does nothing within `one_row`, whose ops are one dispatch.
         """
         if self.is_one_row:
             return value
